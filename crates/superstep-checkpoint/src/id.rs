@@ -1,0 +1,211 @@
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Mutex;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+/// Ticks of 100 ns between 1582-10-15, where version 6 ids begin, and 1970-01-01.
+const UUID_EPOCH_TICKS: u64 = 0x01B2_1DD2_1381_4000;
+
+macro_rules! uuid_newtype {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(Uuid);
+
+        impl $name {
+            /// The id with these sixteen bytes.
+            pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+                Self(Uuid::from_bytes(bytes))
+            }
+
+            /// The sixteen bytes of the id.
+            pub const fn as_bytes(&self) -> &[u8; 16] {
+                self.0.as_bytes()
+            }
+
+            /// The id as a UUID.
+            pub const fn as_uuid(&self) -> Uuid {
+                self.0
+            }
+        }
+
+        impl From<Uuid> for $name {
+            fn from(id: Uuid) -> Self {
+                Self(id)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = crate::Error;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                Uuid::try_parse(text).map(Self).map_err(|_| {
+                    crate::Error::codec(format_args!("`{text}` is not an id of 32 hexadecimal digits"))
+                })
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.as_hyphenated().fmt(f)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.as_hyphenated().fmt(f)
+            }
+        }
+    };
+}
+
+uuid_newtype! {
+    /// Names a checkpoint. Ids of one thread sort by the time they were made, so the latest is the greatest.
+    CheckpointId
+}
+
+uuid_newtype! {
+    /// Names one task: one execution of one node in one superstep.
+    TaskId
+}
+
+impl TaskId {
+    /// Owner of writes that belong to no task, such as those of a command given as input.
+    pub const NULL: Self = Self(Uuid::nil());
+}
+
+/// Names an open question: 32 hexadecimal digits, the same each time the node runs again.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct InterruptId(String);
+
+impl InterruptId {
+    /// Takes the text of an id as it was shown.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for InterruptId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<&str> for InterruptId {
+    fn from(text: &str) -> Self {
+        Self::new(text)
+    }
+}
+
+impl From<String> for InterruptId {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+/// Makes checkpoint ids: UUID version 6, strictly increasing within the process.
+///
+/// The clock sequence of an id holds the step, so that a person can read it from the fourth group.
+#[derive(Debug)]
+pub struct IdClock {
+    last: Mutex<(u64, u64)>,
+}
+
+impl Default for IdClock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl IdClock {
+    /// A clock with a random start for the part of an id that tells machines apart.
+    pub fn new() -> Self {
+        let seed = Uuid::new_v4().as_u128() as u64;
+        Self { last: Mutex::new((0, seed)) }
+    }
+
+    /// The next id, for a checkpoint of this step that follows `parent`.
+    ///
+    /// The id is greater than every id made before here and greater than its parent's, whatever the
+    /// clocks of the machines involved say.
+    pub fn next(&self, step: i64, parent: Option<CheckpointId>) -> CheckpointId {
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |since| (since.as_nanos() / 100) as u64)
+            + UUID_EPOCH_TICKS;
+        let parent = parent.and_then(ticks).map_or(0, |ticks| ticks + 1);
+        let (ticks, node) = {
+            let mut last = self.last.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            last.0 = now.max(last.0 + 1).max(parent);
+            last.1 = split_mix(last.1);
+            *last
+        };
+        compose(ticks, step, node)
+    }
+}
+
+fn split_mix(state: u64) -> u64 {
+    let z = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+fn compose(ticks: u64, step: i64, node: u64) -> CheckpointId {
+    let high = (u128::from(ticks >> 12) << 80) | (6 << 76) | (u128::from(ticks & 0xFFF) << 64);
+    let sequence = (step & 0x3FFF) as u128;
+    let low = (0b10 << 62) | (sequence << 48) | u128::from(node & 0xFFFF_FFFF_FFFF);
+    CheckpointId(Uuid::from_u128(high | low))
+}
+
+/// The time inside a version 6 id; nothing for ids of another version.
+fn ticks(id: CheckpointId) -> Option<u64> {
+    let bits = id.0.as_u128();
+    ((bits >> 76) & 0xF == 6)
+        .then(|| (((bits >> 80) as u64) << 12) | ((bits >> 64) as u64 & 0xFFF))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_shows_its_step_in_the_fourth_group() {
+        let clock = IdClock::new();
+        for (step, group) in [(-2, "bffe"), (-1, "bfff"), (0, "8000"), (1, "8001")] {
+            let id = clock.next(step, None).to_string();
+            assert_eq!(&id[14..15], "6", "{id} is not of version 6");
+            assert_eq!(&id[19..23], group);
+        }
+    }
+
+    #[test]
+    fn ids_grow_even_when_the_clock_does_not() {
+        let clock = IdClock::new();
+        let ids: Vec<_> = (0..10_000).map(|_| clock.next(0, None).to_string()).collect();
+        assert!(ids.is_sorted_by(|a, b| a < b));
+    }
+
+    #[test]
+    fn an_id_is_greater_than_its_parent_from_a_machine_whose_clock_is_ahead() {
+        let ahead: CheckpointId = "3f1e1343-b0b3-6f28-8001-f615d72d0c55".parse().expect("an id");
+        assert!(IdClock::new().next(2, Some(ahead)) > ahead);
+    }
+
+    #[test]
+    fn the_time_inside_an_id_is_where_the_reference_puts_it() {
+        let id: CheckpointId = "1f1e1343-b0b3-6f28-8001-f615d72d0c55".parse().expect("an id");
+        assert_eq!(ticks(id), Some(140_140_677_870_337_832));
+        assert_eq!(compose(140_140_677_870_337_832, 1, 0xf615_d72d_0c55), id);
+    }
+}

@@ -1,0 +1,40 @@
+//! The door to storage: what a checkpoint is, and what whoever keeps checkpoints promises.
+//!
+//! This crate knows nothing of graphs. The engine hands it rows of encoded channel values and lists of
+//! writes; a backend stores them and gives them back. Someone who writes a backend depends on this crate
+//! alone and implements [`Checkpointer`] (or [`Store`], for long-term memory).
+//!
+//! | Need | Look at |
+//! | --- | --- |
+//! | a value whose type is only known at run time | [`Value`] |
+//! | that value, or a typed one, as bytes | [`Blob`] |
+//! | what is stored at a barrier | [`Checkpoint`], [`Metadata`], [`Put`] |
+//! | what a task wrote before the barrier | [`TaskWrites`], [`PendingWrite`] |
+//! | the contract of a saver | [`Checkpointer`] |
+//! | a saver that lives in memory | [`MemorySaver`] |
+//! | memory across threads | [`Store`], [`MemoryStore`] |
+//! | results of nodes kept by key | [`Cache`], [`MemoryCache`] |
+
+mod blob;
+mod cache;
+mod checkpoint;
+mod error;
+mod id;
+mod memory;
+mod saver;
+mod store;
+mod value;
+mod version;
+
+pub use blob::{Blob, Limits, Tag};
+pub use cache::{AnyCache, Cache, CacheKey, CachedWrites, MemoryCache};
+pub use checkpoint::{
+    Checkpoint, Metadata, PendingWrite, Put, Query, Source, Stored, TaskWrites, reserved_index,
+};
+pub use error::Error;
+pub use id::{CheckpointId, IdClock, InterruptId, TaskId};
+pub use memory::MemorySaver;
+pub use saver::{AnyCheckpointer, Checkpointer, DeltaHistory};
+pub use store::{AnyStore, Item, MemoryStore, Namespace, Search, Store};
+pub use value::{Ext, Interrupt, Map, Packet, TimeLimits, Value, from_value, to_value};
+pub use version::Version;

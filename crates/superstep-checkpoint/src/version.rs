@@ -1,0 +1,58 @@
+use std::fmt;
+use std::sync::Arc;
+
+/// The version of a channel: which superstep of its branch last changed it.
+///
+/// As text it is the number with 32 digits, a dot, and a random fraction that tells branches apart. Versions
+/// compare as text, so by number first.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Version(Arc<str>);
+
+impl Version {
+    /// The version that follows number `previous`, with a fraction made of `random`.
+    pub fn after(previous: u64, random: u64) -> Self {
+        // 53 bits are what a float can hold, so the text is what another engine would print.
+        let fraction = (random >> 11) as f64 / (1u64 << 53) as f64;
+        Self(format!("{:032}.{fraction:0>16}", previous + 1).into())
+    }
+
+    /// A version as it was stored.
+    pub fn from_text(text: impl Into<Arc<str>>) -> Self {
+        Self(text.into())
+    }
+
+    /// The number in front of the first dot; 0 if there is none.
+    pub fn number(&self) -> u64 {
+        self.0.split('.').next().and_then(|digits| digits.parse().ok()).unwrap_or(0)
+    }
+
+    /// The version as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_print_as_the_reference_does_and_sort_by_number() {
+        let half = Version::after(6, 1 << 63);
+        assert_eq!(half.as_str(), "00000000000000000000000000000007.00000000000000.5");
+        assert_eq!(half.number(), 7);
+        assert!(Version::after(9, 0) > Version::after(8, u64::MAX));
+    }
+}

@@ -34,6 +34,9 @@ pub enum Error {
     /// Stored bytes, or a value on its way to storage, cannot be understood.
     #[error("{0}")]
     Codec(String),
+    /// What was asked makes no sense, whatever is stored; the text says why.
+    #[error("{0}")]
+    Invalid(String),
     /// The backend does not have this ability.
     #[error("this saver cannot {0}")]
     Unsupported(&'static str),
@@ -60,5 +63,10 @@ impl Error {
     /// Bytes or a value that cannot be understood, and why.
     pub fn codec(message: impl std::fmt::Display) -> Self {
         Self::Codec(message.to_string())
+    }
+
+    /// A request that makes no sense, and why.
+    pub fn invalid(message: impl std::fmt::Display) -> Self {
+        Self::Invalid(message.to_string())
     }
 }

@@ -172,7 +172,7 @@ fn compose(ticks: u64, step: i64, node: u64) -> CheckpointId {
 fn ticks(id: CheckpointId) -> Option<u64> {
     let bits = id.0.as_u128();
     ((bits >> 76) & 0xF == 6)
-        .then(|| (((bits >> 80) as u64) << 12) | ((bits >> 64) as u64 & 0xFFF))
+        .then_some((((bits >> 80) as u64) << 12) | ((bits >> 64) as u64 & 0xFFF))
 }
 
 #[cfg(test)]

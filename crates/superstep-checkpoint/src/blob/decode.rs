@@ -1,0 +1,269 @@
+//! Reads MessagePack that anyone may have written.
+//!
+//! Nothing is allocated on the word of a length that the remaining bytes cannot keep, nothing recurses deeper than
+//! the limit, and no type is ever constructed by the name that stands in the bytes.
+
+use rmp::Marker;
+
+use crate::value::{Fault, Mark};
+use crate::{Ext, Map, Value};
+
+/// What reading bytes may cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// How deep values may be nested. Lists, maps, sets and types of their own are one level each.
+    pub depth: usize,
+    /// How many values there may be, counting keys. A value takes up to a hundred times its bytes in memory.
+    pub items: usize,
+    /// How many bytes there may be.
+    pub bytes: usize,
+}
+
+impl Limits {
+    /// The limits of [`Blob::to_value`](crate::Blob::to_value).
+    ///
+    /// The depth is what the other engine can write, and what fits well into the stack of a thread. The others are
+    /// far above what a state should hold, and low enough to fail before the machine does.
+    pub const DEFAULT: Self = Self {
+        depth: 255,
+        items: 1 << 26,
+        bytes: 1 << 29,
+    };
+
+    /// Whether so many bytes may be read.
+    pub(super) fn admit(self, bytes: usize) -> Result<(), Fault> {
+        if bytes > self.bytes {
+            let most = self.bytes;
+            return Err(Fault::new(format_args!(
+                "{bytes} bytes, more than the {most} allowed"
+            )));
+        }
+        Ok(())
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// The one value that `bytes` hold.
+pub(crate) fn value(bytes: &[u8], limits: Limits) -> Result<Value, Fault> {
+    limits.admit(bytes.len())?;
+    let mut reader = Reader {
+        rest: bytes,
+        items: limits.items,
+    };
+    let value = reader.value(limits.depth)?;
+    reader.end()?;
+    Ok(value)
+}
+
+/// Without a known length, no more than this is reserved at a time; the rest grows as it is read.
+const CAPACITY_MAX: usize = 1024;
+
+struct Reader<'a> {
+    rest: &'a [u8],
+    /// How many values may still come.
+    items: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn value(&mut self, depth: usize) -> Result<Value, Fault> {
+        self.items = self
+            .items
+            .checked_sub(1)
+            .ok_or_else(|| Fault::new("too many values"))?;
+        Ok(match Marker::from_u8(self.byte()?) {
+            Marker::Null => Value::Null,
+            Marker::True => Value::Bool(true),
+            Marker::False => Value::Bool(false),
+            Marker::FixPos(number) => number.into(),
+            Marker::FixNeg(number) => number.into(),
+            Marker::U8 => u8::from_be_bytes(self.array()?).into(),
+            Marker::U16 => u16::from_be_bytes(self.array()?).into(),
+            Marker::U32 => u32::from_be_bytes(self.array()?).into(),
+            Marker::U64 => u64::from_be_bytes(self.array()?).into(),
+            Marker::I8 => i8::from_be_bytes(self.array()?).into(),
+            Marker::I16 => i16::from_be_bytes(self.array()?).into(),
+            Marker::I32 => i32::from_be_bytes(self.array()?).into(),
+            Marker::I64 => i64::from_be_bytes(self.array()?).into(),
+            Marker::F32 => f32::from_be_bytes(self.array()?).into(),
+            Marker::F64 => f64::from_be_bytes(self.array()?).into(),
+            marker @ (Marker::FixStr(_) | Marker::Str8 | Marker::Str16 | Marker::Str32) => {
+                self.text(marker)?.into()
+            }
+            Marker::Bin8 => self.bin(1)?,
+            Marker::Bin16 => self.bin(2)?,
+            Marker::Bin32 => self.bin(4)?,
+            Marker::FixArray(len) => self.list(len.into(), depth)?,
+            Marker::Array16 => self.sized(2).and_then(|len| self.list(len, depth))?,
+            Marker::Array32 => self.sized(4).and_then(|len| self.list(len, depth))?,
+            Marker::FixMap(len) => self.map(len.into(), depth)?,
+            Marker::Map16 => self.sized(2).and_then(|len| self.map(len, depth))?,
+            Marker::Map32 => self.sized(4).and_then(|len| self.map(len, depth))?,
+            Marker::FixExt1 => self.ext(1, depth)?,
+            Marker::FixExt2 => self.ext(2, depth)?,
+            Marker::FixExt4 => self.ext(4, depth)?,
+            Marker::FixExt8 => self.ext(8, depth)?,
+            Marker::FixExt16 => self.ext(16, depth)?,
+            Marker::Ext8 => self.sized(1).and_then(|len| self.ext(len, depth))?,
+            Marker::Ext16 => self.sized(2).and_then(|len| self.ext(len, depth))?,
+            Marker::Ext32 => self.sized(4).and_then(|len| self.ext(len, depth))?,
+            Marker::Reserved => return Err(Fault::new("byte c1 begins no value")),
+        })
+    }
+
+    fn list(&mut self, len: usize, depth: usize) -> Result<Value, Fault> {
+        let depth = deeper(depth)?;
+        self.holds(len)?;
+        let mut items = Vec::with_capacity(len.min(CAPACITY_MAX));
+        for index in 0..len {
+            items.push(self.value(depth).map_err(|fault| fault.in_item(index))?);
+        }
+        Ok(Value::List(items))
+    }
+
+    fn map(&mut self, len: usize, depth: usize) -> Result<Value, Fault> {
+        let depth = deeper(depth)?;
+        self.holds(len.saturating_mul(2))?;
+        let mut map = Map::with_capacity(len.min(CAPACITY_MAX));
+        let mut pairs = Vec::new();
+        for _ in 0..len {
+            match self.value(depth)? {
+                Value::Str(key) if pairs.is_empty() => {
+                    let value = self.value(depth).map_err(|fault| fault.in_field(&key))?;
+                    map.insert(key, value);
+                }
+                key => {
+                    let texts = std::mem::take(&mut map).into_iter();
+                    pairs.extend(texts.map(|(key, value)| (Value::Str(key), value)));
+                    pairs.push((key, self.value(depth)?));
+                }
+            }
+        }
+        Ok(if pairs.is_empty() {
+            Value::Map(map)
+        } else {
+            Value::Pairs(pairs)
+        })
+    }
+
+    fn ext(&mut self, len: usize, depth: usize) -> Result<Value, Fault> {
+        let code = i8::from_be_bytes(self.array()?);
+        let data = self.take(len)?;
+        let depth = deeper(depth)?;
+        let mut inner = Reader {
+            rest: data,
+            items: self.items,
+        };
+        let known = inner.known(code, depth)?;
+        self.items = inner.items;
+        Ok(known.unwrap_or_else(|| {
+            Ext::Foreign {
+                code,
+                data: data.to_vec(),
+            }
+            .into()
+        }))
+    }
+
+    /// The value of a type that comes back as a value of its own; nothing for others, which are kept as bytes.
+    fn known(&mut self, code: i8, depth: usize) -> Result<Option<Value>, Fault> {
+        let mark = match code {
+            7 => Mark::Snapshot,
+            0..=2 => match self
+                .class()
+                .and_then(|(module, name)| Mark::of_class(code, module, name))
+            {
+                Some(mark) => mark,
+                None => return Ok(None),
+            },
+            _ => return Ok(None),
+        };
+        let payload = self.value(depth)?;
+        self.end()?;
+        Ok(mark.restore(payload))
+    }
+
+    /// Module and name at the beginning of `[module, name, payload]`.
+    fn class(&mut self) -> Option<(&'a str, &'a str)> {
+        if Marker::from_u8(self.byte().ok()?) != Marker::FixArray(3) {
+            return None;
+        }
+        let module = Marker::from_u8(self.byte().ok()?);
+        let module = self.text(module).ok()?;
+        let name = Marker::from_u8(self.byte().ok()?);
+        Some((module, self.text(name).ok()?))
+    }
+
+    fn text(&mut self, marker: Marker) -> Result<&'a str, Fault> {
+        let len = match marker {
+            Marker::FixStr(len) => len.into(),
+            Marker::Str8 => self.sized(1)?,
+            Marker::Str16 => self.sized(2)?,
+            Marker::Str32 => self.sized(4)?,
+            _ => return Err(Fault::new("expected text")),
+        };
+        str::from_utf8(self.take(len)?).map_err(|_| Fault::new("text is not UTF-8"))
+    }
+
+    fn bin(&mut self, width: usize) -> Result<Value, Fault> {
+        let len = self.sized(width)?;
+        Ok(Value::Bytes(self.take(len)?.to_vec()))
+    }
+
+    /// A length of `width` bytes.
+    fn sized(&mut self, width: usize) -> Result<usize, Fault> {
+        let digits = self.take(width)?;
+        Ok(digits
+            .iter()
+            .fold(0, |len, digit| (len << 8) | usize::from(*digit)))
+    }
+
+    /// Refuses a length that the rest cannot hold, before anything is made of it.
+    fn holds(&self, len: usize) -> Result<(), Fault> {
+        if len > self.rest.len() {
+            Err(cut_short())
+        } else {
+            Ok(())
+        }
+    }
+
+    fn byte(&mut self) -> Result<u8, Fault> {
+        let [byte] = self.array()?;
+        Ok(byte)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], Fault> {
+        let (head, rest) = self.rest.split_first_chunk().ok_or_else(cut_short)?;
+        self.rest = rest;
+        Ok(*head)
+    }
+
+    fn take(&mut self, len: usize) -> Result<&'a [u8], Fault> {
+        let (head, rest) = self.rest.split_at_checked(len).ok_or_else(cut_short)?;
+        self.rest = rest;
+        Ok(head)
+    }
+
+    fn end(&self) -> Result<(), Fault> {
+        match self.rest.len() {
+            0 => Ok(()),
+            left => Err(Fault::new(format_args!(
+                "{left} bytes left over after the value"
+            ))),
+        }
+    }
+}
+
+fn deeper(depth: usize) -> Result<usize, Fault> {
+    depth
+        .checked_sub(1)
+        .ok_or_else(|| Fault::new("nested too deep"))
+}
+
+fn cut_short() -> Fault {
+    Fault::new("the bytes end before the value does")
+}

@@ -1,0 +1,309 @@
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Bound;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::{
+    Blob, Checkpoint, CheckpointId, Checkpointer, DeltaHistory, Error, Metadata, PendingWrite, Put,
+    Query, Stored, TaskId, TaskWrites, Value, reserved_index,
+};
+
+/// Keeps checkpoints in memory, for tests and for runs that need not outlive the process.
+///
+/// Clones share what they keep.
+#[derive(Clone, Default)]
+pub struct MemorySaver(Arc<Mutex<Threads>>);
+
+/// By thread, then by namespace.
+type Threads = BTreeMap<Arc<str>, BTreeMap<Arc<str>, Line>>;
+
+/// The checkpoints of one namespace of a thread; the last one is the head.
+type Line = BTreeMap<CheckpointId, Row>;
+
+struct Row {
+    checkpoint: Checkpoint,
+    metadata: Metadata,
+    parent: Option<CheckpointId>,
+    writes: BTreeMap<(TaskId, i64), Written>,
+}
+
+struct Written {
+    path: String,
+    channel: Arc<str>,
+    value: Blob,
+}
+
+impl MemorySaver {
+    /// A saver that keeps nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What is kept is changed in one go under the lock, so a panic elsewhere cannot have left it half changed.
+    fn lock(&self) -> MutexGuard<'_, Threads> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for MemorySaver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemorySaver")
+            .field("threads", &self.lock().len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Checkpointer for MemorySaver {
+    async fn put(&self, put: Put) -> Result<(), Error> {
+        let mut threads = self.lock();
+        check(&threads, &put)?;
+        let line = threads
+            .entry(put.thread)
+            .or_default()
+            .entry(put.ns)
+            .or_default();
+        if let Some(parent) = put.parent.and_then(|parent| line.get_mut(&parent)) {
+            parent.add(put.writes);
+        }
+        let Put {
+            checkpoint,
+            metadata,
+            parent,
+            ..
+        } = put;
+        let writes = line
+            .remove(&checkpoint.id)
+            .map(|row| row.writes)
+            .unwrap_or_default();
+        line.insert(
+            checkpoint.id,
+            Row {
+                checkpoint,
+                metadata,
+                parent,
+                writes,
+            },
+        );
+        Ok(())
+    }
+
+    async fn put_writes(
+        &self,
+        thread: &str,
+        ns: &str,
+        checkpoint: CheckpointId,
+        writes: Vec<TaskWrites>,
+    ) -> Result<(), Error> {
+        let mut threads = self.lock();
+        let line = threads
+            .get_mut(thread)
+            .and_then(|spaces| spaces.get_mut(ns));
+        let row = line.and_then(|line| line.get_mut(&checkpoint));
+        row.ok_or_else(|| unknown(thread, ns, checkpoint))?
+            .add(writes);
+        Ok(())
+    }
+
+    async fn get(
+        &self,
+        thread: &str,
+        ns: &str,
+        id: Option<CheckpointId>,
+    ) -> Result<Option<Stored>, Error> {
+        let threads = self.lock();
+        let Some((thread, spaces)) = threads.get_key_value(thread) else {
+            return Ok(None);
+        };
+        let Some((ns, line)) = spaces.get_key_value(ns) else {
+            return Ok(None);
+        };
+        let row = match id {
+            Some(id) => line.get(&id),
+            None => line.last_key_value().map(|(_, row)| row),
+        };
+        Ok(row.map(|row| row.stored(thread, ns)))
+    }
+
+    async fn list(&self, query: Query) -> Result<Vec<Stored>, Error> {
+        let threads = self.lock();
+        let limit = query.limit.unwrap_or(usize::MAX);
+        let mut found = Vec::new();
+        for (thread, spaces) in among(&threads, query.thread.as_deref()) {
+            for (ns, line) in among(spaces, query.ns.as_deref()) {
+                // The newest of all are among the newest of each line, so no line has to give more.
+                let rows = rows(line, &query).take(limit);
+                found.extend(rows.map(|row| (Reverse(row.checkpoint.id), thread, ns, row)));
+            }
+        }
+        found.sort_by_key(|(id, thread, ns, _)| (*id, *thread, *ns));
+        found.truncate(limit);
+        Ok(found
+            .into_iter()
+            .map(|(_, thread, ns, row)| row.stored(thread, ns))
+            .collect())
+    }
+
+    async fn delete_thread(&self, thread: &str) -> Result<(), Error> {
+        self.lock().remove(thread);
+        Ok(())
+    }
+
+    async fn delta_history(
+        &self,
+        thread: &str,
+        ns: &str,
+        id: CheckpointId,
+        channels: &[Arc<str>],
+    ) -> Result<BTreeMap<Arc<str>, DeltaHistory>, Error> {
+        let threads = self.lock();
+        let mut found: BTreeMap<Arc<str>, DeltaHistory> = channels
+            .iter()
+            .map(|channel| (channel.clone(), DeltaHistory::default()))
+            .collect();
+        let Some(line) = threads.get(thread).and_then(|spaces| spaces.get(ns)) else {
+            return Ok(found);
+        };
+        let mut open: Vec<(&Arc<str>, &mut DeltaHistory)> = found.iter_mut().collect();
+        let mut parent = line.get(&id).and_then(|row| row.parent);
+        // Parents are given by callers, so nothing but the count keeps a ring of them from turning for ever.
+        for _ in 0..line.len() {
+            let Some(row) = parent.and_then(|parent| line.get(&parent)) else {
+                break;
+            };
+            let writes = row.ordered();
+            open.retain_mut(|(channel, history)| {
+                let here = writes
+                    .iter()
+                    .rev()
+                    .filter(|write| write.channel == **channel);
+                history.writes.extend(here.map(|write| write.value.clone()));
+                history.seed = row.checkpoint.value(channel).cloned();
+                history.seed.is_none()
+            });
+            if open.is_empty() {
+                break;
+            }
+            parent = row.parent;
+        }
+        for history in found.values_mut() {
+            history.writes.reverse();
+        }
+        Ok(found)
+    }
+}
+
+/// Everything that can refuse a checkpoint, before anything is changed.
+fn check(threads: &Threads, put: &Put) -> Result<(), Error> {
+    let none = Line::new();
+    let line = threads
+        .get(&put.thread)
+        .and_then(|spaces| spaces.get(&put.ns))
+        .unwrap_or(&none);
+    let head = line.last_key_value().map(|(id, _)| *id);
+    if head != put.head && !line.contains_key(&put.checkpoint.id) {
+        return Err(Error::Conflict {
+            thread: put.thread.to_string(),
+            ns: put.ns.to_string(),
+            expected: put.head,
+            found: head,
+        });
+    }
+    match put.parent {
+        _ if put.writes.is_empty() => Ok(()),
+        Some(parent) if line.contains_key(&parent) => Ok(()),
+        Some(parent) => Err(unknown(&put.thread, &put.ns, parent)),
+        None => Err(Error::invalid(
+            "writes came with a checkpoint that continues none",
+        )),
+    }
+}
+
+fn unknown(thread: &str, ns: &str, id: CheckpointId) -> Error {
+    Error::Unknown {
+        thread: thread.to_owned(),
+        ns: ns.to_owned(),
+        id,
+    }
+}
+
+/// The entry with this key, or all of them.
+fn among<'a, T>(
+    map: &'a BTreeMap<Arc<str>, T>,
+    key: Option<&str>,
+) -> impl Iterator<Item = (&'a Arc<str>, &'a T)> {
+    let bounds = key.map_or((Bound::Unbounded, Bound::Unbounded), |key| {
+        (Bound::Included(key), Bound::Included(key))
+    });
+    map.range::<str, _>(bounds)
+}
+
+/// The rows of a line that match, newest first.
+fn rows<'a>(line: &'a Line, query: &'a Query) -> impl Iterator<Item = &'a Row> {
+    let older = match query.before {
+        Some(before) => line.range(..before),
+        None => line.range(..),
+    };
+    let rows = older.rev().map(|(_, row)| row);
+    rows.filter(|row| query.id.is_none_or(|id| id == row.checkpoint.id) && row.matches(query))
+}
+
+impl Row {
+    fn add(&mut self, tasks: Vec<TaskWrites>) {
+        for TaskWrites { task, path, writes } in tasks {
+            for (position, (channel, value)) in writes.into_iter().enumerate() {
+                let reserved = reserved_index(&channel);
+                let slot = (task, reserved.unwrap_or(position as i64));
+                let written = Written {
+                    path: path.clone(),
+                    channel,
+                    value,
+                };
+                if reserved.is_some() {
+                    self.writes.insert(slot, written);
+                } else {
+                    self.writes.entry(slot).or_insert(written);
+                }
+            }
+        }
+    }
+
+    fn matches(&self, query: &Query) -> bool {
+        query.filter.iter().all(|(key, wanted)| match key.as_str() {
+            "source" => wanted.as_str() == Some(self.metadata.source.as_str()),
+            "step" => *wanted == Value::Int(self.metadata.step),
+            key => self.metadata.extra.get(key) == Some(wanted),
+        })
+    }
+
+    fn ordered(&self) -> Vec<PendingWrite> {
+        let mut writes: Vec<_> = self
+            .writes
+            .iter()
+            .map(|((task, index), written)| PendingWrite {
+                task: *task,
+                path: written.path.clone(),
+                index: *index,
+                channel: written.channel.clone(),
+                value: written.value.clone(),
+            })
+            .collect();
+        // Task and slot are in order already, and the sort is stable.
+        writes.sort_by(|a, b| a.path.cmp(&b.path));
+        writes
+    }
+
+    fn stored(&self, thread: &Arc<str>, ns: &Arc<str>) -> Stored {
+        Stored {
+            thread: thread.clone(),
+            ns: ns.clone(),
+            checkpoint: self.checkpoint.clone(),
+            metadata: self.metadata.clone(),
+            parent: self.parent,
+            writes: self.ordered(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -63,6 +63,14 @@ pub(crate) fn value(bytes: &[u8], limits: Limits) -> Result<Value, Fault> {
 /// Without a known length, no more than this is reserved at a time; the rest grows as it is read.
 const CAPACITY_MAX: usize = 1024;
 
+/// What begins: a whole value, or something of this length that holds others.
+enum Head {
+    Single(Value),
+    List(usize),
+    Map(usize),
+    Ext(usize),
+}
+
 struct Reader<'a> {
     rest: &'a [u8],
     /// How many values may still come.
@@ -70,12 +78,44 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
+    /// What recurses is kept apart from what reads single values: without optimisation every branch of a function
+    /// has its own place on the stack, and a wide function at each level would use up a thread's.
     fn value(&mut self, depth: usize) -> Result<Value, Fault> {
+        match self.head()? {
+            Head::Single(value) => Ok(value),
+            Head::List(len) => self.list(len, depth),
+            Head::Map(len) => self.map(len, depth),
+            Head::Ext(len) => self.ext(len, depth),
+        }
+    }
+
+    fn head(&mut self) -> Result<Head, Fault> {
         self.items = self
             .items
             .checked_sub(1)
             .ok_or_else(|| Fault::new("too many values"))?;
-        Ok(match Marker::from_u8(self.byte()?) {
+        let marker = Marker::from_u8(self.byte()?);
+        Ok(match marker {
+            Marker::FixArray(len) => Head::List(len.into()),
+            Marker::Array16 => Head::List(self.sized(2)?),
+            Marker::Array32 => Head::List(self.sized(4)?),
+            Marker::FixMap(len) => Head::Map(len.into()),
+            Marker::Map16 => Head::Map(self.sized(2)?),
+            Marker::Map32 => Head::Map(self.sized(4)?),
+            Marker::FixExt1 => Head::Ext(1),
+            Marker::FixExt2 => Head::Ext(2),
+            Marker::FixExt4 => Head::Ext(4),
+            Marker::FixExt8 => Head::Ext(8),
+            Marker::FixExt16 => Head::Ext(16),
+            Marker::Ext8 => Head::Ext(self.sized(1)?),
+            Marker::Ext16 => Head::Ext(self.sized(2)?),
+            Marker::Ext32 => Head::Ext(self.sized(4)?),
+            single => Head::Single(self.single(single)?),
+        })
+    }
+
+    fn single(&mut self, marker: Marker) -> Result<Value, Fault> {
+        Ok(match marker {
             Marker::Null => Value::Null,
             Marker::True => Value::Bool(true),
             Marker::False => Value::Bool(false),
@@ -91,27 +131,11 @@ impl<'a> Reader<'a> {
             Marker::I64 => i64::from_be_bytes(self.array()?).into(),
             Marker::F32 => f32::from_be_bytes(self.array()?).into(),
             Marker::F64 => f64::from_be_bytes(self.array()?).into(),
-            marker @ (Marker::FixStr(_) | Marker::Str8 | Marker::Str16 | Marker::Str32) => {
-                self.text(marker)?.into()
-            }
             Marker::Bin8 => self.bin(1)?,
             Marker::Bin16 => self.bin(2)?,
             Marker::Bin32 => self.bin(4)?,
-            Marker::FixArray(len) => self.list(len.into(), depth)?,
-            Marker::Array16 => self.sized(2).and_then(|len| self.list(len, depth))?,
-            Marker::Array32 => self.sized(4).and_then(|len| self.list(len, depth))?,
-            Marker::FixMap(len) => self.map(len.into(), depth)?,
-            Marker::Map16 => self.sized(2).and_then(|len| self.map(len, depth))?,
-            Marker::Map32 => self.sized(4).and_then(|len| self.map(len, depth))?,
-            Marker::FixExt1 => self.ext(1, depth)?,
-            Marker::FixExt2 => self.ext(2, depth)?,
-            Marker::FixExt4 => self.ext(4, depth)?,
-            Marker::FixExt8 => self.ext(8, depth)?,
-            Marker::FixExt16 => self.ext(16, depth)?,
-            Marker::Ext8 => self.sized(1).and_then(|len| self.ext(len, depth))?,
-            Marker::Ext16 => self.sized(2).and_then(|len| self.ext(len, depth))?,
-            Marker::Ext32 => self.sized(4).and_then(|len| self.ext(len, depth))?,
             Marker::Reserved => return Err(Fault::new("byte c1 begins no value")),
+            text => self.text(text)?.into(),
         })
     }
 

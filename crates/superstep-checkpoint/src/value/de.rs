@@ -1,10 +1,12 @@
+use std::cell::Cell;
+
 use serde::de::{
     DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer, MapAccess,
     SeqAccess, VariantAccess, Visitor,
 };
 use serde::{Deserialize, forward_to_deserialize_any};
 
-use super::{Ext, Fault, Map, Mark, Value, mark};
+use super::{Fault, Map, Value, mark};
 use crate::{Error, Limits};
 
 /// Reads a typed value.
@@ -48,13 +50,7 @@ impl FromValue {
                 depth = depth.checked_sub(1).ok_or_else(too_deep)?;
             }
             value = match value {
-                Value::Ext(ext) => match *ext {
-                    Ext::Foreign { code, data } => match super::foreign_data(code, &data, depth) {
-                        Some(payload) => payload,
-                        None => return Ok((Value::Bytes(data), depth)),
-                    },
-                    known => known.into_data(depth).unwrap_or_default(),
-                },
+                Value::Ext(ext) => ext.into_data(depth)?,
                 plain => return Ok((plain, depth)),
             };
         }
@@ -86,38 +82,26 @@ impl FromValue {
         }
     }
 
-    /// Hands over to the visitor of [`Value`] without opening types of their own.
+    /// Gives the value to the visitor of [`Value`] as it is.
     ///
-    /// Those go as an enum, which nothing else gives to that visitor: the mark, then the stored form.
+    /// Serde has no call that could carry it, so it is laid aside and the visitor told to fetch it. It moves
+    /// instead of being taken apart and built again, which also spares the stack one descent.
     fn hand_over<'de, V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        let (mark, payload) = match self.value {
-            Value::Set(items) => (Mark::Set, Value::List(items.into_iter().collect())),
-            Value::Ext(ext) => stored_form(*ext),
-            plain => return Self::new(plain, self.depth).visit(visitor),
-        };
-        let depth = self.depth.checked_sub(1).ok_or_else(too_deep)?;
-        visitor.visit_enum(Tagged {
-            tag: mark.name().into(),
-            content: Self::new(payload, depth),
-        })
+        HANDED.set(Some(self.value));
+        let result = visitor.visit_enum(mark::VALUE.into_deserializer());
+        HANDED.take();
+        result
     }
 }
 
-fn stored_form(ext: Ext) -> (Mark, Value) {
-    match ext {
-        Ext::Send(packet) => {
-            let timeout = packet.timeout.map(super::TimeLimits::to_data);
-            let args = vec![packet.node.into(), packet.arg, timeout.unwrap_or_default()];
-            (Mark::Send, Value::List(args))
-        }
-        Ext::Interrupt(_) => (Mark::Interrupt, ext.into_data(0).unwrap_or_default()),
-        Ext::Overwrite(value) => (Mark::Overwrite, std::iter::once(("value", value)).collect()),
-        Ext::Snapshot(value) => (Mark::Snapshot, value),
-        Ext::Foreign { code, data } => (
-            Mark::Foreign,
-            Value::List(vec![code.into(), Value::Bytes(data)]),
-        ),
-    }
+thread_local! {
+    /// A value on its way to its visitor; empty whenever none is.
+    static HANDED: Cell<Option<Value>> = const { Cell::new(None) };
+}
+
+/// The value that was laid aside for the visitor that is being called.
+pub(super) fn handed() -> Option<Value> {
+    HANDED.take()
 }
 
 fn too_deep() -> Fault {
@@ -402,11 +386,7 @@ struct Content {
 
 impl Content {
     fn within<T>(self, read: impl FnOnce(FromValue) -> Result<T, Fault>) -> Result<T, Fault> {
-        read(self.content).map_err(|fault| match Mark::of(&self.tag) {
-            // A mark is no name that the reader of a message could look up.
-            Some(_) => fault,
-            None => fault.in_field(self.tag),
-        })
+        read(self.content).map_err(|fault| fault.in_field(self.tag))
     }
 }
 

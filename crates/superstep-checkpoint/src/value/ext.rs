@@ -1,7 +1,7 @@
 use serde::ser::{SerializeStruct, SerializeTuple};
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::{Map, Mark, Value};
+use super::{Fault, Map, Mark, Value};
 use crate::blob::decode;
 use crate::{Error, InterruptId, Limits};
 
@@ -133,18 +133,10 @@ impl Packet {
 impl TimeLimits {
     fn from_stored(value: &Value) -> Option<Self> {
         let fields = match value {
-            Value::Map(fields) => fields.clone(),
-            Value::Ext(ext) => match &**ext {
-                Ext::Foreign { code: 2, data } => {
-                    match foreign_data(2, data, Limits::DEFAULT.depth)? {
-                        Value::Map(fields) => fields,
-                        _ => return None,
-                    }
-                }
-                _ => return None,
-            },
-            _ => return None,
+            Value::Ext(ext) => ext.as_ref().clone().into_data(Limits::DEFAULT.depth).ok()?,
+            other => other.clone(),
         };
+        let fields = fields.as_map()?;
         let seconds = |name| fields.get(name).and_then(Value::as_f64);
         Some(Self {
             run: seconds("run_timeout"),
@@ -156,15 +148,15 @@ impl TimeLimits {
 impl Ext {
     /// The data inside, without the type: what a typed value is read from.
     ///
-    /// Foreign types give what they were made of; `None` if that cannot be found within `depth` levels.
-    pub(crate) fn into_data(self, depth: usize) -> Option<Value> {
+    /// Foreign types are opened if what they were made of is nested no deeper than `depth`.
+    pub(crate) fn into_data(self, depth: usize) -> Result<Value, Fault> {
         match self {
             Self::Send(Packet { node, arg, timeout }) => {
                 let mut map = Map::new();
                 map.insert("node".into(), node.into());
                 map.insert("arg".into(), arg);
                 timeout.map(|limits| map.insert("timeout".into(), limits.to_data()));
-                Some(map.into())
+                Ok(map.into())
             }
             Self::Interrupt(Interrupt {
                 value,
@@ -175,16 +167,16 @@ impl Ext {
                 map.insert("value".into(), value);
                 map.insert("id".into(), id.as_str().into());
                 response_schema.map(|schema| map.insert("response_schema".into(), schema));
-                Some(map.into())
+                Ok(map.into())
             }
-            Self::Overwrite(value) | Self::Snapshot(value) => Some(value),
+            Self::Overwrite(value) | Self::Snapshot(value) => Ok(value),
             Self::Foreign { code, data } => foreign_data(code, &data, depth),
         }
     }
 }
 
 impl TimeLimits {
-    pub(super) fn to_data(self) -> Value {
+    fn to_data(self) -> Value {
         let fields: [(&str, Value); 3] = [
             ("run_timeout", self.run.into()),
             ("idle_timeout", self.idle.into()),
@@ -195,25 +187,27 @@ impl TimeLimits {
 }
 
 /// What a foreign value was made of: text for ids, times and numbers of any length, the fields of an object, the
-/// arguments of a call.
-pub(crate) fn foreign_data(code: i8, data: &[u8], depth: usize) -> Option<Value> {
+/// arguments of a call. Codes without a known form give their bytes.
+pub(crate) fn foreign_data(code: i8, data: &[u8], depth: usize) -> Result<Value, Fault> {
+    let opaque = || Ok(Value::Bytes(data.to_vec()));
     if !(0..=6).contains(&code) {
-        return None;
+        return opaque();
     }
     let limits = Limits {
         depth,
         ..Limits::DEFAULT
     };
-    let Value::List(parts) = decode::value(data, limits).ok()? else {
-        return None;
-    };
+    let whole = decode::value(data, limits)?;
     if code == 6 {
-        return Some(Value::List(parts));
+        return Ok(whole);
     }
+    let Value::List(parts) = whole else {
+        return opaque();
+    };
     let mut parts = parts.into_iter();
-    match (parts.next()?, parts.next()?, parts.next()?) {
-        (Value::Str(_module), Value::Str(_name), payload) => Some(payload),
-        _ => None,
+    match (parts.next(), parts.next(), parts.next()) {
+        (Some(Value::Str(_module)), Some(Value::Str(_name)), Some(payload)) => Ok(payload),
+        _ => opaque(),
     }
 }
 

@@ -74,8 +74,8 @@ fn ext_json(ext: Ext, depth: usize) -> Json {
                 .collect(),
         ),
         Ext::Foreign { code, data } => match foreign_data(code, &data, depth) {
-            Some(payload) => json(payload, depth),
-            None => data.into(),
+            Ok(payload) => json(payload, depth),
+            Err(_) => data.into(),
         },
         known => known
             .into_data(depth)

@@ -9,7 +9,7 @@ mod mark;
 mod order;
 mod ser;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod visit;
 
 use std::collections::BTreeSet;

@@ -1,9 +1,10 @@
 use std::fmt;
 
 use serde::Deserialize;
-use serde::de::{self, Deserializer, EnumAccess, MapAccess, SeqAccess, VariantAccess, Visitor};
+use serde::de::{self, Deserializer, EnumAccess, MapAccess, SeqAccess, Visitor};
 
-use super::{Mark, Value, mark};
+use super::de::handed;
+use super::{Value, mark};
 
 impl<'de> Deserialize<'de> for Value {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -84,11 +85,8 @@ impl<'de> Visitor<'de> for ValueVisitor {
         Ok(Value::pairs(entries))
     }
 
-    fn visit_enum<A: EnumAccess<'de>>(self, data: A) -> Result<Value, A::Error> {
-        let (tag, content) = data.variant::<String>()?;
-        let payload: Value = content.newtype_variant()?;
-        Mark::of(&tag)
-            .and_then(|mark| mark.restore(payload))
-            .ok_or_else(|| de::Error::custom("expected any value, found a variant"))
+    /// Only our own deserializer calls this, to say that the value is there to be fetched.
+    fn visit_enum<A: EnumAccess<'de>>(self, _: A) -> Result<Value, A::Error> {
+        handed().ok_or_else(|| de::Error::custom("expected any value, found a variant"))
     }
 }

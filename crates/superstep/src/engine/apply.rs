@@ -1,0 +1,288 @@
+//! What a superstep makes of the writes of its tasks.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use super::head::{Control, Head, Write};
+use super::layout::{Layout, Place, Slot};
+use crate::state::{ChannelError, Kind, WriteValue};
+
+/// A task whose writes are to be applied.
+#[derive(Debug)]
+pub(crate) struct Applied {
+    pub(crate) name: Arc<str>,
+    pub(crate) actor: Actor,
+    pub(crate) writes: Vec<Write>,
+}
+
+/// Who made the writes, as far as applying them depends on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Actor {
+    /// A node that was triggered: its triggers count as seen and are consumed.
+    Triggered(usize),
+    /// A node that ran for another reason.
+    Ran(usize),
+    /// A recorded call.
+    Call,
+    /// Input, or a command given as input. Such writes are no superstep: nothing is emptied.
+    Input,
+}
+
+/// Why writes could not be applied. The head is then to be thrown away.
+#[derive(Debug)]
+pub(crate) struct ApplyError {
+    pub(crate) channel: Arc<str>,
+    pub(crate) fault: Fault,
+    /// Positions of the tasks that wrote to the channel.
+    pub(crate) tasks: Vec<usize>,
+}
+
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// Several writes where one is allowed.
+    Concurrent,
+    /// Several writes to a channel that guards against them.
+    Guarded,
+    /// Several writes that replace the value.
+    Overwrites,
+    /// A write the channel does not take.
+    Refused(ChannelError),
+    /// The reducer panicked.
+    Panicked(String),
+}
+
+/// Folds the writes of tasks, given in the order of their paths, into the head.
+///
+/// Each channel changes at most once, and all that change get the same new version.
+pub(crate) fn apply(
+    layout: &Layout,
+    head: &mut Head,
+    tasks: Vec<Applied>,
+) -> Result<(), ApplyError> {
+    let superstep = tasks.iter().any(|task| task.actor != Actor::Input);
+    for task in &tasks {
+        mark_seen(layout, head, task);
+    }
+    let next = head.newest + 1;
+    for task in &tasks {
+        if let Actor::Triggered(node) = task.actor {
+            consume(layout, head, node, next);
+        }
+    }
+
+    let mut updated = Vec::new();
+    fold(layout, head, tasks, next, &mut updated)?;
+
+    updated.retain(|slot| head.is_available(layout, *slot));
+    if superstep {
+        empty_idle(layout, head, next);
+        let goes_on = updated.iter().any(|slot| is_trigger(layout, *slot));
+        if !goes_on {
+            finish(layout, head, next, &mut updated);
+        }
+    }
+    head.volatile.extend(updated.iter().filter(|slot| layout.is_volatile(**slot)));
+    head.volatile.sort_unstable();
+    head.volatile.dedup();
+    head.updated = Some(updated);
+    Ok(())
+}
+
+fn mark_seen(layout: &Layout, head: &mut Head, task: &Applied) {
+    match task.actor {
+        Actor::Triggered(node) => {
+            let triggers = layout.nodes[node].triggers.iter();
+            let versions = triggers.map(|control| head.versions[layout.control_slot(*control)]);
+            head.seen[node] = Some(versions.collect());
+        }
+        Actor::Ran(node) => {
+            let triggers = layout.nodes[node].triggers.len();
+            head.seen[node].get_or_insert_with(|| vec![0; triggers].into());
+        }
+        Actor::Call => {
+            head.seen_calls.insert(task.name.clone());
+        }
+        Actor::Input => head.seen_input = true,
+    }
+}
+
+fn touch(head: &mut Head, slot: Slot, next: u64) {
+    head.versions[slot] = next;
+    head.newest = next;
+}
+
+fn consume(layout: &Layout, head: &mut Head, node: usize, next: u64) {
+    for control in &layout.nodes[node].triggers {
+        if head.controls[*control].consume() {
+            touch(head, layout.control_slot(*control), next);
+        }
+    }
+}
+
+/// A write to a state channel and the position of the task that made it.
+type StateWrite = (usize, usize, WriteValue);
+
+fn fold(
+    layout: &Layout,
+    head: &mut Head,
+    tasks: Vec<Applied>,
+    next: u64,
+    updated: &mut Vec<Slot>,
+) -> Result<(), ApplyError> {
+    let mut state: Vec<StateWrite> = Vec::new();
+    let mut sends = Vec::new();
+    for (position, task) in tasks.into_iter().enumerate() {
+        for write in task.writes {
+            match write {
+                Write::State(at, value) => state.push((at, position, value)),
+                Write::Branch(control, mark) => {
+                    head.controls[control].mark(mark);
+                    changed(head, layout.control_slot(control), next, updated);
+                }
+                Write::Join(control, member) => {
+                    if head.controls[control].arrive(member) {
+                        changed(head, layout.control_slot(control), next, updated);
+                    }
+                }
+                Write::Send(packet) => sends.push(packet),
+                Write::Start(control, value) => {
+                    head.controls[control] = Control::Start(Some(value));
+                    changed(head, layout.control_slot(control), next, updated);
+                }
+                Write::Return(_) => {}
+                Write::Unknown(channel, _) => {
+                    tracing::warn!(%channel, task = %task.name, "ignored a write to an unknown channel");
+                }
+            }
+        }
+    }
+    if !sends.is_empty() {
+        head.sends = sends;
+        changed(head, layout.tasks_slot(), next, updated);
+    }
+    // A stable sort keeps the writes to one channel in task order.
+    state.sort_by_key(|(at, ..)| *at);
+    let mut rest = state.into_iter().peekable();
+    while let Some((at, position, value)) = rest.next() {
+        let mut writes = vec![(position, value)];
+        while let Some((_, position, value)) = rest.next_if(|(next, ..)| *next == at) {
+            writes.push((position, value));
+        }
+        let writers = || writes_of(&writes);
+        let error = |fault, tasks| ApplyError {
+            channel: layout.channels[at].name.clone(),
+            fault,
+            tasks,
+        };
+        let tasks = writers();
+        let update = AssertUnwindSafe(|| update_channel(layout, head, at, writes));
+        match catch_unwind(update) {
+            Ok(Ok(true)) => changed(head, at, next, updated),
+            Ok(Ok(false)) => {}
+            Ok(Err(fault)) => return Err(error(fault, tasks)),
+            Err(panic) => {
+                return Err(error(Fault::Panicked(crate::error::panic_text(&*panic)), tasks));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn writes_of(writes: &[(usize, WriteValue)]) -> Vec<usize> {
+    writes.iter().map(|(position, _)| *position).collect()
+}
+
+fn changed(head: &mut Head, slot: Slot, next: u64, updated: &mut Vec<Slot>) {
+    touch(head, slot, next);
+    if !updated.contains(&slot) {
+        updated.push(slot);
+    }
+}
+
+/// Folds one superstep's writes to one state channel in. Returns whether it changed.
+fn update_channel(
+    layout: &Layout,
+    head: &mut Head,
+    at: usize,
+    mut writes: Vec<(usize, WriteValue)>,
+) -> Result<bool, Fault> {
+    let kind = layout.channels[at].kind;
+    let several = writes.len() > 1;
+    match kind {
+        Kind::Last if several => return Err(Fault::Concurrent),
+        Kind::Ephemeral { guard: true } | Kind::Untracked { guard: true } if several => {
+            return Err(Fault::Guarded);
+        }
+        Kind::Reduce | Kind::Delta(_) => {
+            let is_overwrite = |write: &(usize, WriteValue)| matches!(write.1, WriteValue::Overwrite(_));
+            let overwrites = writes.iter().filter(|write| is_overwrite(write)).count();
+            if overwrites > 1 {
+                return Err(Fault::Overwrites);
+            }
+            if overwrites == 1 {
+                writes.retain(is_overwrite);
+            }
+        }
+        _ => {}
+    }
+    let had = head.filled[at];
+    let mut row = head.row.open();
+    match kind {
+        Kind::Reduce | Kind::Delta(_) => {
+            for (_, write) in writes {
+                row.reduce(at, write).map_err(Fault::Refused)?;
+            }
+        }
+        Kind::Topic { accumulate } => {
+            if !accumulate {
+                row.clear(at);
+            }
+            for (_, write) in writes {
+                row.reduce(at, write).map_err(Fault::Refused)?;
+            }
+            let filled = !row.is_empty(at);
+            head.filled[at] = filled;
+            return Ok(filled || (had && !accumulate));
+        }
+        _ => {
+            if let Some((_, write)) = writes.pop() {
+                row.set(at, write).map_err(Fault::Refused)?;
+            }
+        }
+    }
+    head.filled[at] = true;
+    Ok(true)
+}
+
+/// Empties what lives for one superstep only and was not written in this one.
+fn empty_idle(layout: &Layout, head: &mut Head, next: u64) {
+    for slot in std::mem::take(&mut head.volatile) {
+        if head.versions[slot] == next || !head.is_available(layout, slot) {
+            continue;
+        }
+        match layout.place(slot) {
+            Place::State(at) => {
+                head.row.open().clear(at);
+                head.filled[at] = false;
+            }
+            Place::Control(at) => head.controls[at].clear(),
+            Place::Tasks => head.sends.clear(),
+        }
+        touch(head, slot, next);
+    }
+}
+
+fn is_trigger(layout: &Layout, slot: Slot) -> bool {
+    match layout.place(slot) {
+        Place::Control(control) => !layout.triggered[control].is_empty(),
+        Place::State(_) | Place::Tasks => false,
+    }
+}
+
+fn finish(layout: &Layout, head: &mut Head, next: u64, updated: &mut Vec<Slot>) {
+    for control in &layout.deferred {
+        if head.controls[*control].finish() {
+            changed(head, layout.control_slot(*control), next, updated);
+        }
+    }
+}

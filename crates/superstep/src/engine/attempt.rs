@@ -1,0 +1,424 @@
+//! Running one task: attempts, time limits, panics, and what comes after the node itself.
+
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::head::{Mark, Packet, Write};
+use super::layout::{END, NodeDef, START};
+use super::task::{Suspension, Task};
+use crate::error::{Code, NodeError, TimeLimit, nearest, panic_text};
+use crate::graph::{RetryPolicy, TimeoutPolicy};
+use crate::node::{BoxFuture, Failure, Goto, Invocation, Output, RouteContext, Routes, Target};
+use crate::state::{Kind, Payload, Row, Staged, Taken, WriteValue, Writes};
+
+/// How a task ended.
+#[derive(Debug)]
+pub(crate) enum End {
+    Done(Vec<Write>),
+    Failed(NodeError),
+    Suspended(Suspension),
+    /// A command for the graph around this one.
+    ForParent(Output),
+}
+
+/// Everything a task needs to run.
+pub(crate) struct Job {
+    pub(crate) task: Task,
+    pub(crate) node: usize,
+    pub(crate) row: Row,
+    pub(crate) arg: Option<Payload>,
+    pub(crate) failure: Option<Failure>,
+    pub(crate) timeout: Option<TimeoutPolicy>,
+}
+
+impl Job {
+    /// Runs the node until it succeeds, stops, or has no attempts left.
+    ///
+    /// The row comes back with the end, so that a lone task can have it for itself while it runs.
+    pub(crate) async fn run(mut self) -> (End, Row) {
+        let end = self.attempts().await;
+        (end, self.row)
+    }
+
+    async fn attempts(&mut self) -> End {
+        let layout = self.task.inner.superstep.layout.clone();
+        let def = &layout.nodes[self.node];
+        let policies = def.options.retry.as_deref().unwrap_or_default();
+        let mut attempt = 1;
+        loop {
+            self.task.begin_attempt(attempt);
+            let error = match self.attempt(def).await {
+                Ok(end) => return end,
+                Err(error) => error,
+            };
+            match retry_after(policies, &error, attempt) {
+                Some(wait) => sleep(wait).await,
+                None => return End::Failed(error),
+            }
+            attempt += 1;
+        }
+    }
+
+    async fn attempt(&mut self, def: &NodeDef) -> Result<End, NodeError> {
+        let call = Invocation {
+            task: self.task.clone(),
+            cells: self.row.cells().clone(),
+            arg: self.arg.clone(),
+            failure: self.failure.clone(),
+        };
+        let timeout = self.timeout.or(def.options.timeout);
+        let start = AssertUnwindSafe(|| def.node.run(call));
+        let future = catch_unwind(start)
+            .map_err(|panic| NodeError::panicked(&def.name, &panic_text(&*panic)))?;
+        let ran = run_node(future, &self.task, timeout, def.options.spawned).await?;
+        let output = match ran {
+            Ran::Returned(output) => output,
+            Ran::Suspended(suspension) => match suspension.refused {
+                Some(error) => return Err(error),
+                None => return Ok(End::Suspended(suspension)),
+            },
+        };
+        if output.target == Target::Parent {
+            return Ok(End::ForParent(output));
+        }
+        writes_of(&self.task, self.node, &mut self.row, output).await.map(End::Done)
+    }
+}
+
+/// How long to wait before the next attempt; nothing if there is none.
+pub(crate) fn retry_after(
+    policies: &[RetryPolicy],
+    error: &NodeError,
+    failed: u32,
+) -> Option<std::time::Duration> {
+    let policy = policies.iter().find(|policy| policy.applies_to(error))?;
+    let random = (uuid::Uuid::new_v4().as_u128() & 0xFFFF_FFFF) as f64 / f64::from(u32::MAX);
+    (failed < policy.attempts_max).then(|| policy.wait(failed, random))
+}
+
+pub(crate) enum Ran<T> {
+    Returned(T),
+    Suspended(Suspension),
+}
+
+/// Drives the future of a node or call until it returns, fails, stops to ask, or its time is up.
+pub(crate) async fn run_node<T: Send + 'static>(
+    future: BoxFuture<Result<T, NodeError>>,
+    task: &Task,
+    timeout: Option<TimeoutPolicy>,
+    spawned: bool,
+) -> Result<Ran<T>, NodeError> {
+    let watched = Watched { future: Some(future), task: task.clone() };
+    if spawned {
+        let mut handle = AbortOnDrop(tokio::spawn(watched));
+        let ended = limited(&mut handle.0, task, timeout).await?;
+        return match ended {
+            Ok(ended) => ended,
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => Err(NodeError::panicked(task.name(), &panic_text(&*panic))),
+                Err(_) => Err(NodeError::cancelled(task.name())),
+            },
+        };
+    }
+    match timeout {
+        None => watched.await,
+        Some(_) => limited(watched, task, timeout).await?,
+    }
+}
+
+/// A spawned node must not outlive the run.
+struct AbortOnDrop<T>(tokio::task::JoinHandle<T>);
+
+impl<T> Drop for AbortOnDrop<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// A node's future, dropped as soon as its task has stopped to ask something.
+struct Watched<T> {
+    future: Option<BoxFuture<Result<T, NodeError>>>,
+    task: Task,
+}
+
+impl<T> Future for Watched<T> {
+    type Output = Result<Ran<T>, NodeError>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.get_mut();
+        let Some(future) = this.future.as_mut() else { return Poll::Pending };
+        let polled = catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx)));
+        // What was asked counts, not what came back: a node cannot return past an open question.
+        let over = this.task.is_over(cx.waker());
+        match polled {
+            _ if over => {
+                this.future = None;
+                Poll::Ready(Ok(Ran::Suspended(this.task.take_suspension())))
+            }
+            Err(panic) => {
+                this.future = None;
+                let text = panic_text(&*panic);
+                Poll::Ready(Err(NodeError::panicked(this.task.name(), &text)))
+            }
+            Ok(Poll::Ready(ended)) => {
+                this.future = None;
+                let asked = this.task.inner.suspended.load(std::sync::atomic::Ordering::Acquire);
+                if asked {
+                    return Poll::Ready(Ok(Ran::Suspended(this.task.take_suspension())));
+                }
+                Poll::Ready(ended.map(Ran::Returned))
+            }
+            Ok(Poll::Pending) => {
+                this.task.watch(cx.waker());
+                // A question may have been asked on another thread between the poll and the watch.
+                if this.task.is_over(cx.waker()) {
+                    cx.waker().wake_by_ref();
+                }
+                Poll::Pending
+            }
+        }
+    }
+}
+
+async fn limited<F: Future>(
+    future: F,
+    task: &Task,
+    timeout: Option<TimeoutPolicy>,
+) -> Result<F::Output, NodeError> {
+    let Some(TimeoutPolicy { run, idle }) = timeout else { return Ok(future.await) };
+    let began = Instant::now();
+    task.note_progress();
+    let run_limit = async {
+        match run {
+            Some(limit) => sleep_until(began + limit).await,
+            None => std::future::pending().await,
+        }
+    };
+    let idle_limit = async {
+        let Some(limit) = idle else { return std::future::pending().await };
+        loop {
+            let until = task.last_progress() + limit;
+            if until <= Instant::now() {
+                return;
+            }
+            sleep_until(until).await;
+        }
+    };
+    tokio::select! {
+        biased;
+        output = future => Ok(output),
+        () = run_limit => {
+            Err(NodeError::timed_out(task.name(), TimeLimit::Run, run.unwrap_or_default()))
+        }
+        () = idle_limit => {
+            Err(NodeError::timed_out(task.name(), TimeLimit::Idle, idle.unwrap_or_default()))
+        }
+    }
+}
+
+/// The writes of a task: its update, where its command goes, its edges, and what its routers say.
+pub(crate) async fn writes_of(
+    task: &Task,
+    node: usize,
+    row: &mut Row,
+    output: Output,
+) -> Result<Vec<Write>, NodeError> {
+    let layout = task.inner.superstep.layout.clone();
+    let def = &layout.nodes[node];
+    let mut writes = Vec::with_capacity(output.writes.list.len() + 1);
+    if !output.writes.unknown.is_empty() {
+        refuse_unknown(task, &output)?;
+    }
+    for goto in output.goto {
+        go(task, goto, Mark::Null, &mut writes)?;
+    }
+    writes.extend(def.edges.iter().map(|control| Write::Branch(*control, Mark::Null)));
+    writes.extend(def.joins.iter().map(|(control, member)| Write::Join(*control, *member)));
+    if !def.routers.is_empty() {
+        for routes in route(task, def, row, &output.writes).await? {
+            follow(task, routes, &mut writes)?;
+        }
+    }
+    let state = output.writes.list.into_iter().map(|(at, value)| Write::State(at, value));
+    let mut all: Vec<Write> = state.collect();
+    all.append(&mut writes);
+    Ok(all)
+}
+
+fn refuse_unknown(task: &Task, output: &Output) -> Result<(), NodeError> {
+    let layout = &task.inner.superstep.layout;
+    for key in output.writes.unknown.keys() {
+        if layout.lenient {
+            tracing::warn!(%key, node = task.name(), "ignored an unknown key of an update");
+            continue;
+        }
+        let near = nearest(key, layout.channels.iter().map(|spec| &*spec.name));
+        return Err(NodeError::invalid_update(
+            format!("node `{}` wrote to the unknown channel `{key}`{near}", task.name()),
+            None,
+        ));
+    }
+    Ok(())
+}
+
+/// Turns a place to go to into a write.
+pub(crate) fn go(
+    task: &Task,
+    goto: Goto,
+    mark: Mark,
+    writes: &mut Vec<Write>,
+) -> Result<(), NodeError> {
+    match goto_write(&task.inner.superstep.layout, goto, mark) {
+        Ok(write) => writes.extend(write),
+        Err(text) => {
+            return Err(NodeError::invalid_update(format!("node `{}` {text}", task.name()), None));
+        }
+    }
+    Ok(())
+}
+
+/// The write that leads to a place; nothing if it leads nowhere.
+pub(crate) fn goto_write(
+    layout: &super::layout::Layout,
+    goto: Goto,
+    mark: Mark,
+) -> Result<Option<Write>, String> {
+    let unknown = |name: &str, verb: &str| {
+        if layout.lenient {
+            tracing::warn!(node = name, "ignored an unknown node");
+            return Ok(());
+        }
+        let near = nearest(name, layout.nodes.iter().map(|def| &*def.name));
+        Err(format!("{verb} the unknown node `{name}`{near}"))
+    };
+    match goto {
+        Goto::Node(name) if &*name == END => Ok(None),
+        Goto::Node(name) => match layout.node(&name).and_then(|node| layout.branch_of[node]) {
+            Some(control) => Ok(Some(Write::Branch(control, mark))),
+            None => unknown(&name, "goes to").map(|()| None),
+        },
+        Goto::Dispatch(dispatch) if &*dispatch.node == END => {
+            Err("dispatched to the end of the graph, which runs nothing".to_owned())
+        }
+        Goto::Dispatch(dispatch) => {
+            if layout.node(&dispatch.node).is_none() {
+                unknown(&dispatch.node, "dispatched to")?;
+            }
+            let packet =
+                Packet { node: dispatch.node, arg: dispatch.arg, timeout: dispatch.timeout };
+            Ok(Some(Write::Send(packet)))
+        }
+    }
+}
+
+fn follow(task: &Task, routes: Routes, writes: &mut Vec<Write>) -> Result<(), NodeError> {
+    for goto in routes.to {
+        let answered = goto.filter(|goto| !matches!(goto, Goto::Node(name) if &**name == START));
+        let Some(goto) = answered else {
+            let text = format!("a router of node `{}` gave no destination", task.name());
+            return Err(NodeError::bad_route("ValueError", text));
+        };
+        go(task, goto, Mark::Null, writes)?;
+    }
+    Ok(())
+}
+
+/// Asks the routers of a node, on the state with the writes of this node applied and nobody else's.
+///
+/// If nobody else holds the state, the writes are staged in place and taken back afterwards; a superstep with one
+/// task then costs what it writes, not what the state holds.
+async fn route(
+    task: &Task,
+    def: &NodeDef,
+    row: &mut Row,
+    writes: &Writes,
+) -> Result<Vec<Routes>, NodeError> {
+    if row.is_alone() && writes.unknown.is_empty() {
+        let (taken, staged) = stage(task, row, writes);
+        let routes = match staged {
+            Ok(()) => ask_routers(task, def, row).await,
+            Err(error) => Err(error),
+        };
+        let mut open = row.open();
+        for (at, taken) in taken.into_iter().rev() {
+            open.unstage(at, taken);
+        }
+        return routes;
+    }
+    let mut own = row.clone();
+    stage(task, &mut own, writes).1?;
+    if !writes.unknown.is_empty() {
+        own.open().keep_unknown(writes.unknown.clone());
+    }
+    ask_routers(task, def, &own).await
+}
+
+async fn ask_routers(task: &Task, def: &NodeDef, row: &Row) -> Result<Vec<Routes>, NodeError> {
+    let mut all = Vec::with_capacity(def.routers.len());
+    for router in &def.routers {
+        let start = AssertUnwindSafe(|| match router.route_now(&**row.cells()) {
+            Some(routes) => Asked::Answered(routes),
+            None => {
+                let context = RouteContext { cells: row.cells().clone(), task: task.clone() };
+                Asked::Awaited(router.route(context))
+            }
+        });
+        let asked = catch_unwind(start).map_err(|panic| {
+            NodeError::panicked(task.name(), &format!("in a router: {}", panic_text(&*panic)))
+        })?;
+        all.push(match asked {
+            Asked::Answered(routes) => routes?,
+            Asked::Awaited(future) => future.await?,
+        });
+    }
+    Ok(all)
+}
+
+enum Asked {
+    Answered(Result<Routes, NodeError>),
+    Awaited(BoxFuture<Result<Routes, NodeError>>),
+}
+
+/// Applies writes to a row, and says how to take them back; also after a failure, those that were applied.
+fn stage(
+    task: &Task,
+    row: &mut Row,
+    writes: &Writes,
+) -> (Vec<(usize, Taken)>, Result<(), NodeError>) {
+    let layout = &task.inner.superstep.layout;
+    let mut open = row.open();
+    let mut taken = Vec::with_capacity(writes.list.len());
+    let mut emptied = Vec::new();
+    for (at, write) in &writes.list {
+        let spec = &layout.channels[*at];
+        let folds = matches!(spec.kind, Kind::Reduce | Kind::Delta(_) | Kind::Topic { .. });
+        let fresh = matches!(spec.kind, Kind::Topic { accumulate: false }) && !emptied.contains(at);
+        let staged = match write.clone() {
+            WriteValue::Update(update) if folds && !fresh => Staged::Reduce(update),
+            WriteValue::Update(value) | WriteValue::Overwrite(value) => {
+                emptied.push(*at);
+                Staged::Set(value)
+            }
+        };
+        match open.stage(*at, staged) {
+            Ok(undo) => taken.push((*at, undo)),
+            Err(error) => {
+                let text = format!("channel `{}` did not take a write: {error}", spec.name);
+                return (taken, Err(NodeError::bad_route("TypeError", text)));
+            }
+        }
+    }
+    (taken, Ok(()))
+}
+
+/// What a node of the dynamic kind returned that is no update.
+pub(crate) fn not_an_update(node: &str, found: &superstep_checkpoint::Value) -> NodeError {
+    NodeError::invalid_update(
+        format!("node `{node}` returned {found}, which is no update; return a map of channels"),
+        Some(Code::InvalidGraphNodeReturnValue),
+    )
+}

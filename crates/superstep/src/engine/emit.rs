@@ -1,0 +1,265 @@
+//! Telling the stream what happens in one graph.
+
+use std::sync::Arc;
+
+use superstep_checkpoint::{Blob, Interrupt, Map, Value};
+
+use super::head::{Head, Write};
+use super::layout::{Layout, Reads};
+use super::run::Run;
+use super::task::Task;
+use crate::error::NodeError;
+use crate::run::{Data, DebugEvent, Mode, RawSnapshot, TaskEnd, TaskStart, UpdatesEvent, ValuesEvent};
+use crate::state::Managed;
+
+/// The stream, as one graph of the run uses it.
+#[derive(Clone)]
+pub(crate) struct Emitter {
+    pub(crate) run: Arc<Run>,
+    pub(crate) layout: Arc<Layout>,
+    pub(crate) ns: Arc<str>,
+    /// The channels that `values` and `updates` show.
+    pub(crate) keys: Arc<[usize]>,
+}
+
+impl Emitter {
+    pub(crate) fn wants(&self, mode: Mode) -> bool {
+        self.run.sink_for(mode, &self.ns).is_some()
+    }
+
+    fn push(&self, mode: Mode, data: impl FnOnce() -> Data) {
+        if let Some(sink) = self.run.sink_for(mode, &self.ns) {
+            sink.push(&self.ns, data());
+        }
+    }
+
+    /// Sends to `mode`, and wrapped to `debug`.
+    fn push_debug(&self, mode: Mode, step: i64, data: impl Fn() -> Data) {
+        self.push(mode, &data);
+        self.push(Mode::Debug, || Data::Debug(DebugEvent { step, payload: Box::new(data()) }));
+    }
+
+    pub(crate) fn values(&self, head: &Head, interrupts: Vec<Interrupt>) {
+        self.push(Mode::Values, || {
+            Data::Values(ValuesEvent {
+                layout: self.layout.clone(),
+                row: head.row.clone(),
+                filled: head.filled.clone(),
+                keys: self.keys.clone(),
+                interrupts,
+            })
+        });
+    }
+
+    /// The state after a superstep, if it changed what is shown.
+    pub(crate) fn values_if_changed(&self, head: &Head) {
+        let updated = head.updated.as_deref().unwrap_or_default();
+        if updated.iter().any(|slot| self.keys.contains(slot)) {
+            self.values(head, Vec::new());
+        }
+    }
+
+    pub(crate) fn update(&self, node: &Arc<str>, writes: &[Write], cached: bool) {
+        self.push(Mode::Updates, || {
+            let update = self.update_value(writes);
+            Data::Updates(UpdatesEvent::Task { node: node.clone(), update, cached })
+        });
+    }
+
+    fn update_value(&self, writes: &[Write]) -> Value {
+        if let Some(returned) = returned(writes) {
+            return returned;
+        }
+        let shown: Vec<(usize, Value)> = state_writes(writes)
+            .filter(|(at, _)| self.keys.contains(at))
+            .collect();
+        if self.layout.single {
+            return shown.into_iter().next().map(|(_, value)| value).unwrap_or_default();
+        }
+        if shown.is_empty() {
+            return Value::Null;
+        }
+        let entry = |(at, value): (usize, Value)| (self.layout.channels[at].name.to_string(), value);
+        let repeated = |at: usize| shown.iter().filter(|(other, _)| *other == at).count() > 1;
+        if shown.iter().any(|(at, _)| repeated(*at)) {
+            let maps = shown.into_iter().map(|write| Value::Map(Map::from_iter([entry(write)])));
+            return Value::List(maps.collect());
+        }
+        Value::Map(shown.into_iter().map(entry).collect())
+    }
+
+    pub(crate) fn interrupted(&self, head: &Head, asked: &[Interrupt]) {
+        self.push(Mode::Updates, || Data::Updates(UpdatesEvent::Interrupted(asked.to_vec())));
+        if !asked.is_empty() {
+            self.values(head, asked.to_vec());
+        }
+    }
+
+    /// At a breakpoint there is nothing to show but that the run has stopped.
+    pub(crate) fn stopped(&self) {
+        self.push(Mode::Updates, || Data::Updates(UpdatesEvent::Interrupted(Vec::new())));
+    }
+
+    pub(crate) fn wants_tasks(&self) -> bool {
+        self.wants(Mode::Tasks) || self.wants(Mode::Debug)
+    }
+
+    pub(crate) fn task_start(
+        &self,
+        task: &Task,
+        step: i64,
+        input: &Value,
+        triggers: &[Arc<str>],
+    ) {
+        self.push_debug(Mode::Tasks, step, || {
+            Data::TaskStart(TaskStart {
+                id: task.id(),
+                name: task.inner.name.clone(),
+                input: input.clone(),
+                triggers: triggers.to_vec(),
+            })
+        });
+    }
+
+    pub(crate) fn task_end(
+        &self,
+        task: &Task,
+        step: i64,
+        writes: &[Write],
+        error: Option<&NodeError>,
+        asked: &[Interrupt],
+    ) {
+        if !self.wants_tasks() {
+            return;
+        }
+        let result = Value::Map(result_map(&self.layout, &self.layout.shown, writes, true));
+        self.push_debug(Mode::Tasks, step, || {
+            Data::TaskEnd(TaskEnd {
+                id: task.id(),
+                name: task.inner.name.clone(),
+                error: error.cloned(),
+                result: result.clone(),
+                interrupts: asked.to_vec(),
+            })
+        });
+    }
+
+    pub(crate) fn wants_checkpoints(&self) -> bool {
+        self.wants(Mode::Checkpoints) || self.wants(Mode::Debug)
+    }
+
+    pub(crate) fn checkpoint(&self, step: i64, snapshot: RawSnapshot) {
+        self.push_debug(Mode::Checkpoints, step, || Data::Checkpoint(Box::new(snapshot.clone())));
+    }
+}
+
+fn returned(writes: &[Write]) -> Option<Value> {
+    writes.iter().find_map(|write| match write {
+        Write::Return(payload) => Some(payload.to_value().unwrap_or_default()),
+        _ => None,
+    })
+}
+
+fn state_writes(writes: &[Write]) -> impl Iterator<Item = (usize, Value)> {
+    writes.iter().filter_map(|write| match write {
+        Write::State(at, value) => Some((*at, value.to_value().unwrap_or_default())),
+        _ => None,
+    })
+}
+
+/// What a task wrote to these channels. Several writes to one channel stand under `$writes`.
+pub(crate) fn result_map(
+    layout: &Layout,
+    keys: &[usize],
+    writes: &[Write],
+    with_return: bool,
+) -> Map {
+    let shown = state_writes(writes).filter(|(at, _)| keys.contains(at));
+    let named = shown.map(|(at, value)| (layout.channels[at].name.to_string(), value));
+    let mut map = fold_repeated(named);
+    if with_return {
+        if let Some(value) = returned(writes) {
+            map.insert(super::record::RETURN.to_owned(), value);
+        }
+    }
+    map
+}
+
+fn fold_repeated(writes: impl Iterator<Item = (String, Value)>) -> Map {
+    const MANY: &str = "$writes";
+    let mut map = Map::new();
+    for (name, value) in writes {
+        match map.get_mut(&name) {
+            None | Some(Value::Null) => {
+                map.insert(name, value);
+            }
+            Some(Value::Map(many)) if matches!(many.get(MANY), Some(Value::List(_))) => {
+                if let Some(Value::List(list)) = many.get_mut(MANY) {
+                    list.push(value);
+                }
+            }
+            Some(first) => {
+                let both = Value::List(vec![std::mem::take(first), value]);
+                *first = Value::Map(Map::from_iter([(MANY.to_owned(), both)]));
+            }
+        }
+    }
+    map
+}
+
+/// The result of a finished task, as a snapshot shows it.
+pub(crate) fn snapshot_result(layout: &Layout, keys: &[usize], writes: &[Write]) -> Value {
+    if let Some(returned) = returned(writes) {
+        return returned;
+    }
+    let map = result_map(layout, keys, writes, false);
+    if layout.single {
+        return map.into_iter().next().map(|(_, value)| value).unwrap_or_default();
+    }
+    Value::Map(map)
+}
+
+/// What a triggered node gets, as data.
+pub(crate) fn input_value(layout: &Layout, head: &Head, reads: &Reads, step: i64, stop: i64) -> Value {
+    match reads {
+        Reads::Channels(channels) => {
+            let mut map = head.values(layout, channels).unwrap_or_default();
+            for (name, what) in &layout.managed {
+                let value = match what {
+                    Managed::RemainingSteps => Value::from(stop - step),
+                    Managed::IsLastStep => Value::Bool(step == stop - 1),
+                };
+                map.insert(name.to_string(), value);
+            }
+            Value::Map(map)
+        }
+        Reads::Start => start_value(layout, head),
+    }
+}
+
+fn start_value(layout: &Layout, head: &Head) -> Value {
+    use super::head::{Control, StartValue};
+    let start = head.controls.iter().find_map(|control| match control {
+        Control::Start(value) => value.as_ref(),
+        _ => None,
+    });
+    match start {
+        Some(StartValue::Arg(payload)) => payload.to_value().unwrap_or_default(),
+        Some(StartValue::Writes(writes)) => {
+            let named = writes.list.iter().map(|(at, write)| {
+                (layout.channels[*at].name.to_string(), write.to_value().unwrap_or_default())
+            });
+            Value::Map(writes.unknown.clone().into_iter().chain(named).collect())
+        }
+        None => Value::Null,
+    }
+}
+
+/// The key under which a result is cached: the hash of what the policy makes of the input.
+pub(crate) fn cache_key(input: &Value, policy: &crate::graph::CachePolicy) -> String {
+    let text = match &policy.key {
+        Some(key) => key(input).into_bytes(),
+        None => Blob::from_value(input).map(|blob| blob.bytes().to_vec()).unwrap_or_default(),
+    };
+    format!("{:032x}", xxhash_rust::xxh3::xxh3_128(&text))
+}

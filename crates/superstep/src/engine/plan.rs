@@ -1,0 +1,77 @@
+//! Which tasks run in the next superstep.
+
+use std::sync::Arc;
+
+use superstep_checkpoint::TimeLimits;
+
+use super::head::Head;
+use super::layout::{Layout, Place};
+use crate::state::Payload;
+
+/// A task that is to run.
+#[derive(Clone, Debug)]
+pub(crate) struct Planned {
+    pub(crate) node: usize,
+    pub(crate) cause: Cause,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Cause {
+    /// A channel triggered the node.
+    Triggered,
+    /// The node was dispatched to: position, argument, time limits.
+    Dispatched(usize, Payload, Option<TimeLimits>),
+}
+
+/// The tasks of the next superstep: dispatches in their order, then triggered nodes.
+///
+/// Triggered nodes are sorted by name if it is known which channels changed, and stand in the order of their
+/// definition otherwise.
+pub(crate) fn plan(layout: &Layout, head: &Head) -> Vec<Planned> {
+    let mut tasks = Vec::with_capacity(head.sends.len() + 1);
+    for (index, packet) in head.sends.iter().enumerate() {
+        match layout.node(&packet.node) {
+            Some(node) => {
+                let cause = Cause::Dispatched(index, packet.arg.clone(), packet.timeout);
+                tasks.push(Planned { node, cause });
+            }
+            None => tracing::warn!(node = %packet.node, "ignored a dispatch to an unknown node"),
+        }
+    }
+    let mut pull = |node: usize| {
+        if is_triggered(layout, head, node) {
+            tasks.push(Planned { node, cause: Cause::Triggered });
+        }
+    };
+    match &head.updated {
+        Some(updated) if !updated.is_empty() => {
+            let mut candidates = Vec::new();
+            for slot in updated {
+                if let Place::Control(control) = layout.place(*slot) {
+                    candidates.extend_from_slice(&layout.triggered[control]);
+                }
+            }
+            candidates.sort_unstable_by_key(|node| layout.rank[*node]);
+            candidates.dedup();
+            candidates.into_iter().for_each(pull);
+        }
+        _ if head.newest == 0 => {}
+        _ => (0..layout.nodes.len()).for_each(&mut pull),
+    }
+    tasks
+}
+
+/// A node runs if one of its triggers holds something that it has not seen.
+fn is_triggered(layout: &Layout, head: &Head, node: usize) -> bool {
+    let seen = head.seen[node].as_deref();
+    layout.nodes[node].triggers.iter().enumerate().any(|(at, control)| {
+        let version = head.versions[layout.control_slot(*control)];
+        let newer = seen.is_none_or(|seen| version > seen[at]);
+        newer && head.controls[*control].is_available()
+    })
+}
+
+/// The names of the nodes that a snapshot shows as next.
+pub(crate) fn names(layout: &Layout, tasks: &[Planned]) -> Vec<Arc<str>> {
+    tasks.iter().map(|task| layout.nodes[task.node].name.clone()).collect()
+}

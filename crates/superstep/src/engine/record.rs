@@ -1,0 +1,597 @@
+//! Between the head in memory and what is stored of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use superstep_checkpoint::{
+    AnyCheckpointer, Blob, Checkpoint, CheckpointId, Error, Ext, Metadata, Packet as StoredPacket,
+    Stored, Value, Version,
+};
+
+use super::head::{Control, Head, Mark, Packet, StartValue, Write};
+use super::layout::{ControlKind, Layout, Place, START, Slot, TASKS};
+use crate::state::{Deltas, Kind, Payload};
+
+pub(crate) const ERROR: &str = "__error__";
+pub(crate) const ERROR_SOURCE: &str = "__error_source_node__";
+pub(crate) const INTERRUPT: &str = "__interrupt__";
+pub(crate) const RESUME: &str = "__resume__";
+pub(crate) const NO_WRITES: &str = "__no_writes__";
+pub(crate) const RETURN: &str = "__return__";
+const INPUT: &str = "__input__";
+
+/// A delta channel stores its whole value at the latest after this many supersteps.
+const SUPERSTEPS_MAX: u64 = 5000;
+
+/// Turns heads into checkpoints, encoding only what changed since the last one.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    names: Vec<Arc<str>>,
+    blobs: Vec<Option<Blob>>,
+    encoded: Vec<u64>,
+    /// The versions in the checkpoint that was stored last.
+    stored: Vec<u64>,
+    texts: BTreeMap<u64, Version>,
+    /// Updates and supersteps of each delta channel since its last whole value.
+    counters: BTreeMap<usize, (u64, u64)>,
+    /// Delta channels whose next checkpoint must hold the whole value.
+    pub(crate) forced: BTreeSet<usize>,
+    random: u64,
+}
+
+impl Recorder {
+    pub(crate) fn new(layout: &Layout) -> Self {
+        let slots = layout.slots();
+        Self {
+            names: (0..slots).map(|slot| layout.slot_name(slot)).collect(),
+            blobs: vec![None; slots],
+            encoded: vec![0; slots],
+            stored: vec![0; slots],
+            texts: BTreeMap::new(),
+            counters: BTreeMap::new(),
+            forced: BTreeSet::new(),
+            random: uuid::Uuid::new_v4().as_u128() as u64,
+        }
+    }
+
+    fn text(&mut self, number: u64) -> Version {
+        if let Some(text) = self.texts.get(&number) {
+            return text.clone();
+        }
+        self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let mixed = self.random ^ (self.random >> 29);
+        let text = Version::after(number - 1, mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        self.texts.insert(number, text.clone());
+        text
+    }
+
+    /// Counts a superstep for the delta channels.
+    pub(crate) fn count(&mut self, layout: &Layout, head: &Head) {
+        for (at, spec) in layout.channels.iter().enumerate() {
+            if matches!(spec.kind, Kind::Delta(_)) {
+                let (updates, supersteps) = self.counters.entry(at).or_default();
+                *supersteps += 1;
+                if head.updated.as_ref().is_some_and(|updated| updated.contains(&at)) {
+                    *updates += 1;
+                }
+            }
+        }
+    }
+
+    fn snapshot_due(&self, head: &Head, at: usize, deltas: Deltas) -> bool {
+        let (updates, supersteps) = self.counters.get(&at).copied().unwrap_or_default();
+        let due = match deltas {
+            Deltas::Every(updates_max) => updates >= updates_max,
+            Deltas::Growing(updates_min) => {
+                let size = head.row.size(at).unwrap_or(0) as u64;
+                updates >= updates_min.max(size / 3)
+            }
+        };
+        let due = due || supersteps >= SUPERSTEPS_MAX || self.forced.contains(&at);
+        due && head.versions[at] > 0 && head.filled[at]
+    }
+
+    /// The checkpoint of a head, and the names of the channels that changed since the last one.
+    pub(crate) fn checkpoint(
+        &mut self,
+        layout: &Layout,
+        head: &mut Head,
+        id: CheckpointId,
+    ) -> Result<(Checkpoint, Vec<Arc<str>>), Error> {
+        self.take_snapshots(layout, head)?;
+        for slot in 0..head.versions.len() {
+            if head.versions[slot] != self.encoded[slot] && !is_delta(layout, slot) {
+                self.blobs[slot] = encode_slot(layout, head, slot)?;
+                self.encoded[slot] = head.versions[slot];
+            }
+        }
+        let changed = self.changed(head);
+        let mut values: Vec<_> = self.names.iter().cloned().zip(&self.blobs)
+            .filter_map(|(name, blob)| Some((name, blob.clone()?)))
+            .collect();
+        // A delta snapshot belongs to one checkpoint only; the next ones store what is written after it.
+        for (at, _) in layout.channels.iter().enumerate().filter(|(at, _)| is_delta(layout, *at)) {
+            self.blobs[at] = None;
+        }
+        values.extend(head.foreign.values.iter().map(|(name, blob)| (name.clone(), blob.clone())));
+        let mut versions = Vec::with_capacity(self.names.len());
+        for slot in 0..self.names.len() {
+            if head.versions[slot] > 0 {
+                versions.push((self.names[slot].clone(), self.text(head.versions[slot])));
+            }
+        }
+        versions.extend(head.foreign.versions.iter().map(|(name, v)| (name.clone(), v.clone())));
+        let updated = head.updated.as_ref().map(|updated| {
+            let mut names: Vec<_> = updated.iter().map(|slot| self.names[*slot].clone()).collect();
+            names.sort();
+            names
+        });
+        let versions_seen = self.versions_seen(layout, head);
+        self.stored.clone_from(&head.versions);
+        let checkpoint = Checkpoint {
+            v: Checkpoint::FORMAT,
+            id,
+            ts: timestamp(SystemTime::now()),
+            channel_values: values,
+            channel_versions: versions,
+            versions_seen,
+            updated_channels: updated,
+        };
+        Ok((checkpoint, changed))
+    }
+
+    fn changed(&self, head: &Head) -> Vec<Arc<str>> {
+        let pairs = head.versions.iter().zip(&self.stored).zip(&self.names);
+        pairs.filter(|((now, then), _)| now > then).map(|(_, name)| name.clone()).collect()
+    }
+
+    fn take_snapshots(&mut self, layout: &Layout, head: &mut Head) -> Result<(), Error> {
+        for (at, spec) in layout.channels.iter().enumerate() {
+            let Kind::Delta(deltas) = spec.kind else { continue };
+            if !self.snapshot_due(head, at, deltas) {
+                continue;
+            }
+            let whole = Value::Ext(Box::new(Ext::Snapshot(head.row.value(at)?)));
+            self.blobs[at] = Some(Blob::from_value(&whole)?);
+            self.counters.insert(at, (0, 0));
+            self.forced.remove(&at);
+            if head.versions[at] == self.stored[at] {
+                // Savers store only channels that moved on, and no breakpoint may take this for a change.
+                let before = head.versions[at];
+                head.newest += 1;
+                head.versions[at] = head.newest;
+                if let Some(seen) = head.seen_interrupt.as_mut().filter(|seen| seen[at] == before) {
+                    seen[at] = head.newest;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn delta_counters(&self) -> BTreeMap<Arc<str>, (u64, u64)> {
+        let counted = self.counters.iter().filter(|(_, counts)| **counts != (0, 0));
+        counted.map(|(at, counts)| (self.names[*at].clone(), *counts)).collect()
+    }
+
+    fn versions_seen(
+        &mut self,
+        layout: &Layout,
+        head: &Head,
+    ) -> BTreeMap<Arc<str>, BTreeMap<Arc<str>, Version>> {
+        let mut all = head.foreign.seen.clone();
+        for (node, seen) in head.seen.iter().enumerate() {
+            let Some(seen) = seen else { continue };
+            let def = &layout.nodes[node];
+            let entry = all.entry(def.name.clone()).or_default();
+            for (control, version) in def.triggers.iter().zip(seen).filter(|(_, v)| **v > 0) {
+                entry.insert(layout.controls[*control].name.clone(), self.text(*version));
+            }
+        }
+        for call in &head.seen_calls {
+            all.entry(call.clone()).or_default();
+        }
+        if head.seen_input {
+            all.entry(INPUT.into()).or_default();
+        }
+        if let Some(seen) = &head.seen_interrupt {
+            let entry = all.entry(INTERRUPT.into()).or_default();
+            for (slot, version) in seen.iter().enumerate().filter(|(_, v)| **v > 0) {
+                entry.insert(self.names[slot].clone(), self.text(*version));
+            }
+        }
+        all
+    }
+
+    /// The head that was stored, whatever else may be in the checkpoint.
+    pub(crate) async fn load(
+        &mut self,
+        layout: &Layout,
+        stored: &Stored,
+        saver: &AnyCheckpointer,
+    ) -> Result<Head, Error> {
+        let mut head = Head::new(layout);
+        let checkpoint = &stored.checkpoint;
+        for (name, version) in &checkpoint.channel_versions {
+            let number = version.number();
+            head.newest = head.newest.max(number);
+            match layout.slot_by_name.get(name) {
+                Some(slot) => {
+                    head.versions[*slot] = number;
+                    self.texts.entry(number).or_insert_with(|| version.clone());
+                }
+                None => {
+                    head.foreign.versions.insert(name.clone(), version.clone());
+                }
+            }
+        }
+        self.stored.clone_from(&head.versions);
+        for (name, blob) in &checkpoint.channel_values {
+            match layout.slot_by_name.get(name) {
+                Some(slot) => {
+                    decode_slot(layout, &mut head, *slot, blob)
+                        .map_err(|error| damaged(stored, name, &error))?;
+                    if !is_delta(layout, *slot) {
+                        self.blobs[*slot] = Some(blob.clone());
+                    }
+                }
+                None => {
+                    head.foreign.values.insert(name.clone(), blob.clone());
+                }
+            }
+        }
+        self.encoded.clone_from(&head.versions);
+        self.replay_deltas(layout, &mut head, stored, saver).await?;
+        self.load_seen(layout, &mut head, checkpoint);
+        for (name, counts) in &stored.metadata.delta_counters {
+            if let Some(at) = layout.slot_by_name.get(name) {
+                self.counters.insert(*at, *counts);
+            }
+        }
+        head.updated = checkpoint.updated_channels.as_ref().map(|names| {
+            names.iter().filter_map(|name| layout.slot_by_name.get(name).copied()).collect()
+        });
+        head.volatile = (0..head.versions.len())
+            .filter(|slot| layout.is_volatile(*slot) && head.is_available(layout, *slot))
+            .collect();
+        Ok(head)
+    }
+
+    /// Rebuilds channels that have a version but no stored value from what was written to them.
+    async fn replay_deltas(
+        &self,
+        layout: &Layout,
+        head: &mut Head,
+        stored: &Stored,
+        saver: &AnyCheckpointer,
+    ) -> Result<(), Error> {
+        let folds = |at: &usize| matches!(layout.channels[*at].kind, Kind::Delta(_) | Kind::Reduce);
+        let missing: Vec<usize> = (0..layout.channels.len())
+            .filter(|at| folds(at) && head.versions[*at] > 0)
+            .filter(|at| stored.checkpoint.value(&layout.channels[*at].name).is_none())
+            .collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let names: Vec<_> = missing.iter().map(|at| layout.channels[*at].name.clone()).collect();
+        let id = stored.checkpoint.id;
+        let histories = saver.delta_history(&stored.thread, &stored.ns, id, &names).await?;
+        for (at, name) in missing.into_iter().zip(names) {
+            let Some(history) = histories.get(&name) else { continue };
+            let mut row = head.row.open();
+            if let Some(seed) = &history.seed {
+                row.decode(at, seed).map_err(|error| damaged(stored, &name, &error))?;
+            }
+            let writes = history.writes.iter().map(|blob| layout.schema.parse_write(at, blob.to_value()?));
+            for write in writes {
+                let write = write.map_err(|error| damaged(stored, &name, &error))?;
+                row.reduce(at, write).map_err(|error| {
+                    damaged(stored, &name, &Error::codec(error))
+                })?;
+            }
+            head.filled[at] = true;
+        }
+        Ok(())
+    }
+
+    fn load_seen(&mut self, layout: &Layout, head: &mut Head, checkpoint: &Checkpoint) {
+        for (name, seen) in &checkpoint.versions_seen {
+            let mut number = |version: &Version| {
+                self.texts.entry(version.number()).or_insert_with(|| version.clone());
+                version.number()
+            };
+            if let Some(node) = layout.node(name) {
+                let triggers = layout.nodes[node].triggers.iter();
+                let versions = triggers.map(|control| {
+                    seen.get(&layout.controls[*control].name).map_or(0, &mut number)
+                });
+                head.seen[node] = Some(versions.collect());
+            } else if &**name == INPUT {
+                head.seen_input = true;
+            } else if &**name == INTERRUPT {
+                let versions = self.names.clone();
+                let versions = versions.iter().map(|name| seen.get(name).map_or(0, &mut number));
+                head.seen_interrupt = Some(versions.collect());
+            } else if seen.is_empty() {
+                head.seen_calls.insert(name.clone());
+            } else {
+                head.foreign.seen.insert(name.clone(), seen.clone());
+            }
+        }
+    }
+}
+
+fn is_delta(layout: &Layout, slot: Slot) -> bool {
+    layout.channels.get(slot).is_some_and(|spec| matches!(spec.kind, Kind::Delta(_)))
+}
+
+fn damaged(stored: &Stored, channel: &str, error: &Error) -> Error {
+    Error::codec(format_args!(
+        "channel `{channel}` of checkpoint {} on thread `{}` cannot be read: {error}",
+        stored.checkpoint.id, stored.thread
+    ))
+}
+
+fn mark_value(mark: Mark) -> Value {
+    match mark {
+        Mark::Null => Value::Null,
+        Mark::Start => Value::from(START),
+    }
+}
+
+fn value_mark(value: &Value) -> Mark {
+    if value.as_str() == Some(START) { Mark::Start } else { Mark::Null }
+}
+
+fn members(kind: &ControlKind) -> &[Arc<str>] {
+    match kind {
+        ControlKind::Join { members, .. } => members,
+        ControlKind::Start | ControlKind::Branch { .. } => &[],
+    }
+}
+
+fn seen_names(kind: &ControlKind, seen: &[bool]) -> Value {
+    let arrived = members(kind).iter().zip(seen).filter(|(_, seen)| **seen);
+    Value::Set(arrived.map(|(name, _)| Value::from(&**name)).collect())
+}
+
+/// The stored form of a channel; nothing if it holds nothing.
+fn encode_slot(layout: &Layout, head: &Head, slot: Slot) -> Result<Option<Blob>, Error> {
+    let value = match layout.place(slot) {
+        Place::State(at) => {
+            let stored = head.filled[at] && !matches!(layout.channels[at].kind, Kind::Untracked { .. });
+            let topic = matches!(layout.channels[at].kind, Kind::Topic { .. });
+            if topic && !head.filled[at] {
+                return Blob::from_value(&Value::List(Vec::new())).map(Some);
+            }
+            return if stored { head.row.encode(at).map(Some) } else { Ok(None) };
+        }
+        Place::Control(at) => match &head.controls[at] {
+            Control::Start(Some(value)) => return encode_start(layout, value).map(Some),
+            Control::Branch(Some(mark)) => mark_value(*mark),
+            Control::DeferredBranch { mark: Some(mark), finished } => {
+                Value::List(vec![mark_value(*mark), Value::Bool(*finished)])
+            }
+            Control::Join { seen } => seen_names(&layout.controls[at].kind, seen),
+            Control::DeferredJoin { seen, finished } => {
+                let names = seen_names(&layout.controls[at].kind, seen);
+                Value::List(vec![names, Value::Bool(*finished)])
+            }
+            Control::Start(None) | Control::Branch(None) | Control::DeferredBranch { .. } => {
+                return Ok(None);
+            }
+        },
+        Place::Tasks => {
+            let sends = head.sends.iter().map(packet_value);
+            Value::List(sends.collect::<Result<_, _>>()?)
+        }
+    };
+    Blob::from_value(&value).map(Some)
+}
+
+fn encode_start(layout: &Layout, value: &StartValue) -> Result<Blob, Error> {
+    match value {
+        StartValue::Writes(writes) => {
+            let mut map = writes.unknown.clone();
+            for (at, write) in &writes.list {
+                // What is never stored is not stored as input either.
+                if !matches!(layout.channels[*at].kind, Kind::Untracked { .. }) {
+                    map.insert(layout.channels[*at].name.to_string(), write.to_value()?);
+                }
+            }
+            Blob::from_value(&Value::Map(map))
+        }
+        StartValue::Arg(payload) => match (payload.downcast_ref::<Value>(), layout.single) {
+            (Some(Value::Map(map)), false) => {
+                let untracked = |name: &str| {
+                    let mut specs = layout.channels.iter();
+                    specs.any(|spec| &*spec.name == name && matches!(spec.kind, Kind::Untracked { .. }))
+                };
+                let kept = map.iter().filter(|(name, _)| !untracked(name));
+                let kept = kept.map(|(name, value)| (name.clone(), value.clone())).collect();
+                Blob::from_value(&Value::Map(kept))
+            }
+            _ => payload.encode(),
+        },
+    }
+}
+
+fn packet_value(packet: &Packet) -> Result<Value, Error> {
+    Ok(Value::Ext(Box::new(Ext::Send(StoredPacket {
+        node: packet.node.to_string(),
+        arg: packet.arg.to_value()?,
+        timeout: packet.timeout,
+    }))))
+}
+
+fn decode_packet(value: Value) -> Option<Packet> {
+    match value {
+        Value::Ext(ext) => match *ext {
+            Ext::Send(StoredPacket { node, arg, timeout }) => {
+                Some(Packet { node: node.into(), arg: Payload::new(arg), timeout })
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn decode_slot(layout: &Layout, head: &mut Head, slot: Slot, blob: &Blob) -> Result<(), Error> {
+    match layout.place(slot) {
+        Place::State(at) => {
+            let mut row = head.row.open();
+            row.decode(at, blob)?;
+            let topic = matches!(layout.channels[at].kind, Kind::Topic { .. });
+            head.filled[at] = !(topic && row.is_empty(at));
+        }
+        Place::Control(at) => {
+            let value = blob.to_value()?;
+            let kind = &layout.controls[at].kind;
+            let pair = value.as_list().filter(|list| list.len() == 2);
+            let flag = pair.is_some_and(|pair| pair[1] == Value::Bool(true));
+            head.controls[at] = match kind {
+                ControlKind::Start => Control::Start(Some(StartValue::Arg(Payload::new(value)))),
+                ControlKind::Branch { deferred: false } => {
+                    Control::Branch(Some(value_mark(&value)))
+                }
+                ControlKind::Branch { deferred: true } => Control::DeferredBranch {
+                    mark: pair.map(|pair| value_mark(&pair[0])),
+                    finished: flag,
+                },
+                ControlKind::Join { members, deferred: false } => {
+                    Control::Join { seen: arrived(members, &value) }
+                }
+                ControlKind::Join { members, deferred: true } => Control::DeferredJoin {
+                    seen: pair.map_or(vec![false; members.len()], |pair| arrived(members, &pair[0])),
+                    finished: flag,
+                },
+            };
+        }
+        Place::Tasks => {
+            if let Value::List(list) = blob.to_value()? {
+                head.sends = list.into_iter().filter_map(decode_packet).collect();
+            }
+        }
+    }
+    Ok(())
+}
+
+fn arrived(members: &[Arc<str>], value: &Value) -> Vec<bool> {
+    let has = |name: &str| match value {
+        Value::Set(set) => set.contains(&Value::from(name)),
+        Value::List(list) => list.contains(&Value::from(name)),
+        _ => false,
+    };
+    members.iter().map(|name| has(name)).collect()
+}
+
+/// The stored form of a write; nothing for what is never stored.
+pub(crate) fn encode_write(
+    layout: &Layout,
+    write: &Write,
+) -> Result<Option<(Arc<str>, Blob)>, Error> {
+    Ok(Some(match write {
+        Write::State(at, value) => {
+            let spec = &layout.channels[*at];
+            if matches!(spec.kind, Kind::Untracked { .. }) {
+                return Ok(None);
+            }
+            (spec.name.clone(), value.encode()?)
+        }
+        Write::Branch(control, mark) => {
+            (layout.controls[*control].name.clone(), Blob::from_value(&mark_value(*mark))?)
+        }
+        Write::Join(control, member) => {
+            let spec = &layout.controls[*control];
+            let name = Value::from(&*members(&spec.kind)[*member]);
+            (spec.name.clone(), Blob::from_value(&name)?)
+        }
+        Write::Send(packet) => (TASKS.into(), Blob::from_value(&packet_value(packet)?)?),
+        Write::Start(control, value) => {
+            (layout.controls[*control].name.clone(), encode_start(layout, value)?)
+        }
+        Write::Return(payload) => (RETURN.into(), payload.encode()?),
+        Write::Unknown(name, blob) => (name.clone(), blob.clone()),
+    }))
+}
+
+/// A stored write, as this graph understands it.
+pub(crate) fn decode_write(layout: &Layout, name: &Arc<str>, blob: &Blob) -> Result<Write, Error> {
+    if &**name == RETURN {
+        return Ok(Write::Return(Payload::new(blob.to_value()?)));
+    }
+    let unknown = || Ok(Write::Unknown(name.clone(), blob.clone()));
+    let Some(slot) = layout.slot_by_name.get(name) else { return unknown() };
+    match layout.place(*slot) {
+        Place::State(at) => {
+            Ok(Write::State(at, layout.schema.parse_write(at, blob.to_value()?)?))
+        }
+        Place::Control(control) => {
+            let value = blob.to_value()?;
+            match &layout.controls[control].kind {
+                ControlKind::Start => {
+                    Ok(Write::Start(control, StartValue::Arg(Payload::new(value))))
+                }
+                ControlKind::Branch { .. } => Ok(Write::Branch(control, value_mark(&value))),
+                ControlKind::Join { members, .. } => {
+                    let member = members.iter().position(|name| value.as_str() == Some(name));
+                    member.map_or_else(unknown, |member| Ok(Write::Join(control, member)))
+                }
+            }
+        }
+        Place::Tasks => decode_packet(blob.to_value()?).map_or_else(unknown, |p| Ok(Write::Send(p))),
+    }
+}
+
+/// Metadata for a checkpoint of this graph.
+pub(crate) fn metadata(
+    source: superstep_checkpoint::Source,
+    step: i64,
+    parents: BTreeMap<String, CheckpointId>,
+    recorder: &Recorder,
+    extra: &BTreeMap<String, Value>,
+) -> Metadata {
+    Metadata {
+        source,
+        step,
+        parents,
+        delta_counters: recorder.delta_counters(),
+        extra: extra.clone(),
+    }
+}
+
+/// A time as ISO 8601 in UTC, with microseconds unless they are zero.
+fn timestamp(time: SystemTime) -> String {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let (days, seconds) = (since.as_secs() / 86_400, since.as_secs() % 86_400);
+    // Civil date from days since 1970, after the usual reckoning in eras of 400 years that begin in March.
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    let micros = match since.subsec_micros() {
+        0 => String::new(),
+        micros => format!(".{micros:06}"),
+    };
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{micros}+00:00")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn times_are_written_as_the_reference_does() {
+        let at = |micros| timestamp(UNIX_EPOCH + Duration::from_micros(micros));
+        assert_eq!(at(0), "1970-01-01T00:00:00+00:00");
+        assert_eq!(at(1_794_774_987_023_418), "2026-11-15T20:36:27.023418+00:00");
+        assert_eq!(at(951_782_400_000_001), "2000-02-29T00:00:00.000001+00:00");
+    }
+}

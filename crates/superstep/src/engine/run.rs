@@ -1,0 +1,152 @@
+//! What all graphs of one run have in common.
+
+use std::any::{Any, TypeId};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::fmt;
+use std::sync::{Arc, Mutex};
+use std::task::Waker;
+
+use superstep_checkpoint::{
+    AnyCache, AnyStore, CheckpointId, IdClock, InterruptId, Value,
+};
+
+use super::task::lock;
+use crate::run::{Data, Durability, Event, Mode, RunControl};
+
+/// One drive of a thread, with all the graphs that take part in it.
+pub(crate) struct Run {
+    pub(crate) thread: Option<Arc<str>>,
+    pub(crate) store: Option<AnyStore>,
+    pub(crate) cache: Option<AnyCache>,
+    pub(crate) context: Context,
+    pub(crate) control: RunControl,
+    pub(crate) durability: Durability,
+    pub(crate) sink: Option<Arc<Sink>>,
+    pub(crate) ids: Arc<dyn CheckpointIds>,
+    /// What the caller attached; stored with every checkpoint.
+    pub(crate) metadata: BTreeMap<String, Value>,
+    pub(crate) max_concurrency: Option<usize>,
+    pub(crate) recursion_limit: Option<u64>,
+    /// Answers of this run that no question has taken yet.
+    pub(crate) answers: Mutex<HashMap<InterruptId, Value>>,
+    /// Set when the run began from an older checkpoint.
+    pub(crate) replay: Option<Replay>,
+}
+
+/// How graphs inside a run that went back in time find their own past.
+pub(crate) struct Replay {
+    /// Their state is the latest one older than this.
+    pub(crate) before: CheckpointId,
+    /// Namespaces (without task ids) that were already looked at once.
+    pub(crate) visited: Mutex<HashSet<String>>,
+    /// The checkpoint of a nested graph that was addressed, by its namespace.
+    pub(crate) addressed: BTreeMap<String, CheckpointId>,
+}
+
+impl Run {
+    /// The stream, if it wants events of this mode from a graph with this namespace.
+    pub(crate) fn sink_for(&self, mode: Mode, ns: &str) -> Option<&Arc<Sink>> {
+        self.sink.as_ref().filter(|sink| sink.wants(mode) && (ns.is_empty() || sink.subgraphs))
+    }
+
+    pub(crate) fn take_answer(&self, id: &InterruptId) -> Option<Value> {
+        lock(&self.answers).remove(id)
+    }
+}
+
+/// Makes the ids of checkpoints.
+///
+/// The default is a clock. A test may count instead, to get the same ids each time.
+pub trait CheckpointIds: Send + Sync + 'static {
+    /// The id of a checkpoint of this step that follows `parent`. It must be greater than every id made before and than
+    /// that of the parent. Step -2 stands for the empty checkpoint a new thread begins with, which is not stored.
+    fn next(&self, step: i64, parent: Option<CheckpointId>) -> CheckpointId;
+}
+
+impl CheckpointIds for IdClock {
+    fn next(&self, step: i64, parent: Option<CheckpointId>) -> CheckpointId {
+        IdClock::next(self, step, parent)
+    }
+}
+
+/// What a run is given besides state, by type.
+#[derive(Clone, Default)]
+pub(crate) struct Context {
+    values: HashMap<TypeId, Arc<dyn Any + Send + Sync>>,
+}
+
+impl Context {
+    pub(crate) fn insert<T: Clone + Send + Sync + 'static>(&mut self, value: T) {
+        self.values.insert(TypeId::of::<T>(), Arc::new(value));
+    }
+
+    pub(crate) fn get<T: Clone + Send + Sync + 'static>(&self) -> Option<T> {
+        self.values.get(&TypeId::of::<T>())?.downcast_ref::<T>().cloned()
+    }
+
+    pub(crate) fn has(&self, id: TypeId) -> bool {
+        self.values.contains_key(&id)
+    }
+
+    /// The values of `self`, with those of `other` in their place where both have one.
+    pub(crate) fn extended(&self, other: &Self) -> Self {
+        let mut all = self.clone();
+        all.values.extend(other.values.iter().map(|(id, value)| (*id, value.clone())));
+        all
+    }
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Context({} values)", self.values.len())
+    }
+}
+
+/// Where events go until whoever reads the stream takes them.
+///
+/// The run goes on only when the queue is empty, so it never runs ahead of its reader.
+pub(crate) struct Sink {
+    modes: u16,
+    pub(crate) subgraphs: bool,
+    /// The output keys that were asked for.
+    pub(crate) keys: Option<Arc<[usize]>>,
+    queue: Mutex<VecDeque<Event>>,
+    reader: Mutex<Option<Waker>>,
+}
+
+impl fmt::Debug for Sink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sink").field("modes", &self.modes).finish_non_exhaustive()
+    }
+}
+
+impl Sink {
+    pub(crate) fn new(modes: &[Mode], subgraphs: bool, keys: Option<Arc<[usize]>>) -> Self {
+        let modes = modes.iter().fold(0, |set, mode| set | mode.bit());
+        Self { modes, subgraphs, keys, queue: Mutex::default(), reader: Mutex::default() }
+    }
+
+    pub(crate) fn wants(&self, mode: Mode) -> bool {
+        self.modes & mode.bit() != 0
+    }
+
+    pub(crate) fn push(&self, ns: &str, data: Data) {
+        let ns = if ns.is_empty() {
+            Vec::new()
+        } else {
+            ns.split(super::ids::LEVEL).map(str::to_owned).collect()
+        };
+        lock(&self.queue).push_back(Event { ns, data });
+        if let Some(reader) = lock(&self.reader).take() {
+            reader.wake();
+        }
+    }
+
+    pub(crate) fn pop(&self) -> Option<Event> {
+        lock(&self.queue).pop_front()
+    }
+
+    pub(crate) fn watch(&self, waker: &Waker) {
+        *lock(&self.reader) = Some(waker.clone());
+    }
+}

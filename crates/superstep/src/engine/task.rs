@@ -1,0 +1,550 @@
+//! One execution of a node: what it may do, and what is remembered of it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::future::Future;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::{Poll, Waker};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use superstep_checkpoint::{
+    AnyCheckpointer, AnyStore, CheckpointId, Interrupt, InterruptId, TaskId, Value, from_value,
+    to_value,
+};
+use tokio::time::Instant;
+
+use super::ids::{self, Path};
+use super::layout::Layout;
+use super::run::Run;
+use crate::error::NodeError;
+use crate::node::BoxFuture;
+use crate::run::Data;
+use crate::state::Payload;
+
+/// What the tasks of one superstep have in common.
+pub(crate) struct Superstep {
+    pub(crate) run: Arc<Run>,
+    pub(crate) layout: Arc<Layout>,
+    /// Where this graph stores, if it does.
+    pub(crate) saver: Option<AnyCheckpointer>,
+    /// The namespace of the graph; empty for the outermost.
+    pub(crate) ns: Arc<str>,
+    pub(crate) checkpoint: CheckpointId,
+    /// This graph's checkpoint and those of the graphs around it, by namespace.
+    pub(crate) parents: BTreeMap<String, CheckpointId>,
+    pub(crate) number: i64,
+    pub(crate) stop: i64,
+    /// Whether graphs that are called in this superstep go on from where they were; unknown after the first one.
+    pub(crate) resuming: Option<bool>,
+    /// What is stored about tasks of this superstep.
+    pub(crate) records: Mutex<HashMap<TaskId, Record>>,
+    /// Tasks that were started by other tasks and are to be driven with them.
+    pub(crate) started: Mutex<Vec<Started>>,
+    pub(crate) waker: Mutex<Option<Waker>>,
+    /// Answers for tasks of a branch that begins here, by path.
+    pub(crate) seeds: HashMap<String, Vec<Value>>,
+}
+
+/// A recorded call that the driver has to drive.
+pub(crate) struct Started {
+    pub(crate) future: BoxFuture<()>,
+}
+
+/// What is known about a task from storage or from earlier in the superstep.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Record {
+    pub(crate) answers: Vec<Value>,
+    pub(crate) returned: Option<Value>,
+    pub(crate) error: Option<String>,
+    pub(crate) questions: Vec<Interrupt>,
+    pub(crate) finished: bool,
+}
+
+impl Superstep {
+    pub(crate) fn wake(&self) {
+        if let Some(waker) = lock(&self.waker).take() {
+            waker.wake();
+        }
+    }
+
+    fn record(&self, id: TaskId) -> Record {
+        lock(&self.records).get(&id).cloned().unwrap_or_default()
+    }
+}
+
+/// A lock that outlives a panic of whoever held it: what it guards is valid after every statement.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// This execution of the node: a handle, cheap to clone, that a node asks for as an argument.
+#[doc(alias = "Runtime")]
+#[derive(Clone)]
+pub struct Task {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) superstep: Arc<Superstep>,
+    pub(crate) name: Arc<str>,
+    pub(crate) path: Path,
+    /// What makes the id of the task.
+    identity: Identity,
+    known: OnceLock<Known>,
+    pub(crate) attempt: AtomicU32,
+    first_attempt: Instant,
+    pub(crate) suspended: AtomicBool,
+    scratch: Mutex<Scratch>,
+    /// When the task last showed progress, in ms since its first attempt.
+    progress: AtomicU32,
+    /// The task that made this recorded call.
+    pub(crate) caller: Option<Task>,
+}
+
+/// How the id of a task comes about.
+pub(crate) enum Identity {
+    /// The node's `id_tail`.
+    Triggered(usize),
+    Dispatched(usize),
+    Called { ns: Arc<str>, path: String, index: usize },
+    Handler { ns: Arc<str>, failed: TaskId },
+}
+
+struct Known {
+    id: TaskId,
+    ns: Arc<str>,
+}
+
+#[derive(Default)]
+struct Scratch {
+    loaded: bool,
+    answers: Vec<Value>,
+    asked: usize,
+    pub(crate) suspension: Suspension,
+    calls: usize,
+    subgraphs: usize,
+    inflight: usize,
+    waker: Option<Waker>,
+    /// Answers that were used in this attempt.
+    used: usize,
+}
+
+/// Why a task stopped before its end.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Suspension {
+    pub(crate) questions: Vec<Interrupt>,
+    pub(crate) drained: Option<String>,
+    /// The answer given for a question was not what the node takes.
+    pub(crate) refused: Option<NodeError>,
+}
+
+impl Task {
+    pub(crate) fn new(
+        superstep: Arc<Superstep>,
+        name: Arc<str>,
+        path: Path,
+        identity: Identity,
+        caller: Option<Task>,
+    ) -> Self {
+        let inner = Inner {
+            superstep,
+            name,
+            path,
+            identity,
+            known: OnceLock::new(),
+            attempt: AtomicU32::new(1),
+            first_attempt: Instant::now(),
+            suspended: AtomicBool::new(false),
+            scratch: Mutex::default(),
+            progress: AtomicU32::new(0),
+            caller,
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    fn known(&self) -> &Known {
+        self.inner.known.get_or_init(|| {
+            let superstep = &self.inner.superstep;
+            let name = &*self.inner.name;
+            let step = superstep.number.to_string();
+            let place;
+            let id = match &self.inner.identity {
+                Identity::Triggered(node) => {
+                    place = ids::place(&superstep.ns, name);
+                    let tail = &superstep.layout.nodes[*node].id_tail;
+                    ids::task_id(superstep.checkpoint, &[&place, &step, tail])
+                }
+                Identity::Dispatched(index) => {
+                    place = ids::place(&superstep.ns, name);
+                    let index = index.to_string();
+                    ids::task_id(superstep.checkpoint, &[&place, &step, name, ids::PUSH, &index])
+                }
+                Identity::Called { ns, path, index } => {
+                    place = ids::place(ns, name);
+                    let index = index.to_string();
+                    let parts = [&place, &*step, name, ids::PUSH, path, &index];
+                    ids::task_id(superstep.checkpoint, &parts)
+                }
+                Identity::Handler { ns, failed } => {
+                    place = ids::place(ns, name);
+                    let failed = failed.to_string();
+                    let parts = [&place, &*step, name, ids::PUSH, ids::HANDLER, &failed];
+                    ids::task_id(superstep.checkpoint, &parts)
+                }
+            };
+            Known { id, ns: ids::task_ns(&place, id).into() }
+        })
+    }
+
+    /// The id of this task: the same when it runs again, another for every other task.
+    pub fn id(&self) -> TaskId {
+        self.known().id
+    }
+
+    /// The namespace of this task: where graphs that it calls live.
+    #[doc(alias = "checkpoint_ns")]
+    pub fn namespace(&self) -> &str {
+        &self.known().ns
+    }
+
+    pub(crate) fn namespace_shared(&self) -> Arc<str> {
+        self.known().ns.clone()
+    }
+
+    /// The name of the node.
+    pub fn name(&self) -> &str {
+        &self.inner.name
+    }
+
+    /// The thread the run is on, if it is on one.
+    pub fn thread(&self) -> Option<&str> {
+        self.inner.superstep.run.thread.as_deref()
+    }
+
+    /// The checkpoint that this superstep started from.
+    pub fn checkpoint_id(&self) -> CheckpointId {
+        self.inner.superstep.checkpoint
+    }
+
+    /// The number of this superstep.
+    pub fn step(&self) -> i64 {
+        self.inner.superstep.number
+    }
+
+    /// Which attempt this is; the first is 1.
+    pub fn attempt(&self) -> u32 {
+        self.inner.attempt.load(Ordering::Relaxed)
+    }
+
+    /// How many supersteps are left before the recursion limit.
+    pub fn remaining_steps(&self) -> i64 {
+        self.inner.superstep.stop - self.inner.superstep.number
+    }
+
+    /// Whether this is the last superstep before the recursion limit.
+    pub fn is_last_step(&self) -> bool {
+        self.inner.superstep.number == self.inner.superstep.stop - 1
+    }
+
+    /// Long-term memory, if the graph has one.
+    pub fn store(&self) -> Option<&AnyStore> {
+        self.inner.superstep.run.store.as_ref()
+    }
+
+    /// What the run was given as context, if it was given a `T`.
+    pub fn context<T: Clone + Send + Sync + 'static>(&self) -> Option<T> {
+        self.inner.superstep.run.context.get()
+    }
+
+    /// What a functional graph saved when it last ran on this thread.
+    pub(crate) fn caller(&self) -> Option<&Task> {
+        self.inner.caller.as_ref()
+    }
+
+    /// Asks for the run to stop at the next boundary between supersteps. See [`RunControl`](crate::RunControl).
+    pub fn control(&self) -> &crate::RunControl {
+        &self.inner.superstep.run.control
+    }
+
+    /// Writes to the stream mode `custom`. Does nothing if nobody listens.
+    #[doc(alias = "get_stream_writer")]
+    pub fn emit<T: Serialize>(&self, value: T) {
+        self.note_progress();
+        let run = &self.inner.superstep.run;
+        if let Some(sink) = run.sink_for(crate::run::Mode::Custom, &self.outer_ns()) {
+            match to_value(&value) {
+                Ok(value) => sink.push(&self.outer_ns(), Data::Custom(value)),
+                Err(error) => tracing::warn!(%error, node = %self.inner.name, "dropped a custom event"),
+            }
+        }
+    }
+
+    /// Writes a chunk of a message to the stream mode `messages`, with where it came from.
+    pub fn emit_message<T: Serialize>(&self, chunk: T) {
+        self.note_progress();
+        let run = &self.inner.superstep.run;
+        if let Some(sink) = run.sink_for(crate::run::Mode::Messages, &self.outer_ns()) {
+            match to_value(&chunk) {
+                Ok(chunk) => {
+                    let metadata = self.message_metadata();
+                    sink.push(&self.outer_ns(), Data::Messages(crate::run::MessageEvent { chunk, metadata }));
+                }
+                Err(error) => tracing::warn!(%error, node = %self.inner.name, "dropped a message chunk"),
+            }
+        }
+    }
+
+    pub(crate) fn message_metadata(&self) -> superstep_checkpoint::Map {
+        let triggers = match &self.inner.identity {
+            Identity::Triggered(node) => {
+                let names = &self.inner.superstep.layout.nodes[*node].trigger_names;
+                names.iter().map(|name| Value::from(&**name)).collect()
+            }
+            _ => vec![Value::from(ids::PUSH)],
+        };
+        let mut metadata = superstep_checkpoint::Map::new();
+        metadata.insert("langgraph_step".into(), Value::from(self.step()));
+        metadata.insert("langgraph_node".into(), Value::from(self.name()));
+        metadata.insert("langgraph_triggers".into(), Value::List(triggers));
+        metadata.insert("langgraph_path".into(), Value::from(self.inner.path.text()));
+        metadata.insert("langgraph_checkpoint_ns".into(), Value::from(self.namespace()));
+        metadata
+    }
+
+    /// The namespace of the graph this task belongs to, or of the caller of a recorded call.
+    fn outer_ns(&self) -> Arc<str> {
+        match &self.inner.identity {
+            Identity::Called { ns, .. } | Identity::Handler { ns, .. } => ns.clone(),
+            Identity::Triggered(_) | Identity::Dispatched(_) => self.inner.superstep.ns.clone(),
+        }
+    }
+
+    /// Tells a limit on idle time that the task is getting on.
+    pub fn heartbeat(&self) {
+        self.note_progress();
+    }
+
+    pub(crate) fn note_progress(&self) {
+        let since = self.inner.first_attempt.elapsed().as_millis();
+        self.inner.progress.store(u32::try_from(since).unwrap_or(u32::MAX), Ordering::Relaxed);
+    }
+
+    pub(crate) fn last_progress(&self) -> Instant {
+        let since = u64::from(self.inner.progress.load(Ordering::Relaxed));
+        self.inner.first_attempt + std::time::Duration::from_millis(since)
+    }
+
+    /// Begins an attempt: everything that is counted is counted from the beginning.
+    pub(crate) fn begin_attempt(&self, attempt: u32) {
+        self.inner.attempt.store(attempt, Ordering::Relaxed);
+        if attempt > 1 {
+            let mut scratch = lock(&self.inner.scratch);
+            scratch.asked = 0;
+            scratch.used = 0;
+            scratch.calls = 0;
+            scratch.subgraphs = 0;
+            self.note_progress();
+        }
+    }
+
+    /// Asks a question and waits for the answer, however long that takes.
+    ///
+    /// Without an answer, the question is recorded, the run ends with
+    /// [`Outcome::Interrupted`](crate::Outcome::Interrupted), and this node is dropped where it stands. When the thread is
+    /// resumed, the node runs again from its first line and each question takes the answer of its position.
+    ///
+    /// There is no error to catch: nothing a node does with errors or time limits makes a question disappear.
+    #[doc(alias = "interrupt")]
+    pub fn interrupt<A: DeserializeOwned>(
+        &self,
+        question: impl Serialize,
+    ) -> impl Future<Output = A> + Send + use<A> {
+        let task = self.clone();
+        let question = to_value(&question);
+        let mut index = None;
+        std::future::poll_fn(move |_| {
+            let index = *index.get_or_insert_with(|| task.next_question());
+            task.poll_interrupt(index, &question)
+        })
+    }
+
+    fn next_question(&self) -> usize {
+        let mut scratch = lock(&self.inner.scratch);
+        scratch.asked += 1;
+        scratch.asked - 1
+    }
+
+    fn poll_interrupt<A: DeserializeOwned>(
+        &self,
+        index: usize,
+        question: &Result<Value, superstep_checkpoint::Error>,
+    ) -> Poll<A> {
+        let mut scratch = lock(&self.inner.scratch);
+        self.load_answers(&mut scratch);
+        let ns = self.namespace();
+        if let Some(answer) = scratch.answers.get(index) {
+            match from_value(answer.clone()) {
+                Ok(answer) => {
+                    scratch.used = scratch.used.max(index + 1);
+                    return Poll::Ready(answer);
+                }
+                Err(error) => {
+                    let text = format!("the answer to question {index} of node `{}` does not fit: {error}", self.name());
+                    // The question stays open: the answer is forgotten, and whoever gave it is told.
+                    scratch.answers.truncate(index);
+                    scratch.suspension.refused = Some(NodeError::permanent(text));
+                }
+            }
+        }
+        match (question, self.inner.superstep.saver.is_some()) {
+            (_, false) => {
+                let text = format!(
+                    "node `{}` asked a question, but the graph has no checkpointer to keep it; add one with `with_checkpointer`",
+                    self.name()
+                );
+                scratch.suspension.refused = Some(NodeError::permanent(text));
+            }
+            (Err(error), _) => {
+                let text = format!("the question of node `{}` cannot be stored: {error}", self.name());
+                scratch.suspension.refused = Some(NodeError::permanent(text));
+            }
+            (Ok(value), true) => {
+                let id = ids::interrupt_id(ns, scratch.answers.len());
+                if !scratch.suspension.questions.iter().any(|asked| asked.id == id) {
+                    let asked = Interrupt { value: value.clone(), id, response_schema: None };
+                    scratch.suspension.questions.push(asked);
+                }
+            }
+        }
+        self.suspend(&mut scratch);
+        Poll::Pending
+    }
+
+    /// Takes the answers that were stored, and the one that this run was given for the next question.
+    fn load_answers(&self, scratch: &mut Scratch) {
+        if scratch.loaded {
+            return;
+        }
+        scratch.loaded = true;
+        let superstep = &self.inner.superstep;
+        scratch.answers = superstep.record(self.id()).answers;
+        if let Some(seed) = superstep.seeds.get(&self.inner.path.text()) {
+            scratch.answers.clone_from(seed);
+        }
+        let id = ids::interrupt_id(self.namespace(), scratch.answers.len());
+        if let Some(answer) = superstep.run.take_answer(&id) {
+            scratch.answers.push(answer);
+        }
+    }
+
+    /// Marks the task as stopped, and has the driver look.
+    fn suspend(&self, scratch: &mut Scratch) {
+        self.inner.suspended.store(true, Ordering::Release);
+        if let Some(waker) = scratch.waker.take() {
+            waker.wake();
+        }
+        self.inner.superstep.wake();
+    }
+
+    /// Records why a graph called by this task stopped. The task stops with it.
+    pub(crate) fn suspend_with(&self, reason: Suspension) {
+        let mut scratch = lock(&self.inner.scratch);
+        scratch.suspension.questions.extend(reason.questions);
+        if reason.drained.is_some() {
+            scratch.suspension.drained = reason.drained;
+        }
+        if reason.refused.is_some() {
+            scratch.suspension.refused = reason.refused;
+        }
+        self.suspend(&mut scratch);
+    }
+
+    /// Whether the task has stopped and nothing it started is still running.
+    pub(crate) fn is_over(&self, waker: &Waker) -> bool {
+        if !self.inner.suspended.load(Ordering::Acquire) {
+            return false;
+        }
+        let mut scratch = lock(&self.inner.scratch);
+        scratch.waker = Some(waker.clone());
+        scratch.inflight == 0
+    }
+
+    /// Lets a question that is asked elsewhere than in the node's own future wake the driver.
+    pub(crate) fn watch(&self, waker: &Waker) {
+        lock(&self.inner.scratch).waker = Some(waker.clone());
+    }
+
+    pub(crate) fn take_suspension(&self) -> Suspension {
+        std::mem::take(&mut lock(&self.inner.scratch).suspension)
+    }
+
+    /// The answers that the task has, if it used any.
+    pub(crate) fn answers(&self) -> Option<Vec<Value>> {
+        let scratch = lock(&self.inner.scratch);
+        (scratch.used > 0).then(|| scratch.answers[..scratch.used.min(scratch.answers.len())].to_vec())
+    }
+
+    pub(crate) fn next_call(&self) -> usize {
+        let mut scratch = lock(&self.inner.scratch);
+        scratch.calls += 1;
+        scratch.calls - 1
+    }
+
+    /// The namespace for the next graph that this task calls.
+    pub(crate) fn next_subgraph(&self) -> Arc<str> {
+        let mut scratch = lock(&self.inner.scratch);
+        scratch.subgraphs += 1;
+        match scratch.subgraphs - 1 {
+            0 => self.namespace_shared(),
+            count => format!("{}{}{count}", self.namespace(), ids::LEVEL).into(),
+        }
+    }
+
+    /// Counts something the task has to wait for before it can be dropped.
+    pub(crate) fn enter(&self) -> Inflight {
+        lock(&self.inner.scratch).inflight += 1;
+        Inflight(self.clone())
+    }
+
+    pub(crate) fn stored(&self) -> Record {
+        self.inner.superstep.record(self.id())
+    }
+
+    pub(crate) fn open_question(&self, id: &InterruptId) -> bool {
+        let answers = self.stored().answers.len();
+        !(0..answers).any(|k| ids::interrupt_id(self.namespace(), k) == *id)
+    }
+
+    /// The argument of a dispatch or of a functional graph, as data.
+    pub(crate) fn payload_value(payload: &Payload) -> Value {
+        payload.to_value().unwrap_or_default()
+    }
+}
+
+/// Something a task has started that has not ended yet.
+pub(crate) struct Inflight(Task);
+
+impl Drop for Inflight {
+    fn drop(&mut self) {
+        let task = &self.0;
+        let mut scratch = lock(&task.inner.scratch);
+        scratch.inflight -= 1;
+        if scratch.inflight == 0 {
+            if let Some(waker) = scratch.waker.take() {
+                waker.wake();
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Task {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Task")
+            .field("name", &self.inner.name)
+            .field("step", &self.step())
+            .field("attempt", &self.attempt())
+            .finish_non_exhaustive()
+    }
+}

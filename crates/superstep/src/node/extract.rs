@@ -1,0 +1,132 @@
+use std::any::TypeId;
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+
+use super::Invocation;
+use crate::engine::Task;
+use crate::error::NodeError;
+use crate::state::State;
+
+/// Something a node over the state `S` can ask for as an argument.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is nothing that a node over `{S}` can ask for",
+    note = "a node's arguments are any of `Arc<{S}>`, `Task`, `Ctx<T>`, `Arg<T>`, `In<View>` and `Failure`"
+)]
+pub trait FromTask<S: State>: Sized {
+    /// Takes the argument out of the invocation.
+    ///
+    /// # Errors
+    /// It is not there, or of another type.
+    fn from_task(call: &mut Invocation) -> Result<Self, NodeError>;
+
+    /// The type it takes from the run's context, with its name.
+    fn needs() -> Option<(TypeId, &'static str)> {
+        None
+    }
+
+    /// The channels it reads, if not all of them.
+    fn reads() -> Option<&'static [&'static str]> {
+        None
+    }
+}
+
+impl<S: State> FromTask<S> for Arc<S> {
+    fn from_task(call: &mut Invocation) -> Result<Self, NodeError> {
+        Ok(call.cells.clone().downcast().expect("a node runs in a graph over its own state type"))
+    }
+}
+
+impl<S: State> FromTask<S> for Task {
+    fn from_task(call: &mut Invocation) -> Result<Self, NodeError> {
+        Ok(call.task.clone())
+    }
+}
+
+/// What the run was given with [`with_context`](crate::CompiledGraph::with_context), such as a client.
+#[doc(alias = "Runtime")]
+#[derive(Clone, Debug)]
+pub struct Ctx<T>(pub T);
+
+impl<S: State, T: Clone + Send + Sync + 'static> FromTask<S> for Ctx<T> {
+    fn from_task(call: &mut Invocation) -> Result<Self, NodeError> {
+        let name = std::any::type_name::<T>();
+        let found = call.task.context::<T>();
+        found.map(Ctx).ok_or_else(|| {
+            NodeError::permanent(format!(
+                "the run has no context of type `{name}`; give it one with `with_context`"
+            ))
+        })
+    }
+
+    fn needs() -> Option<(TypeId, &'static str)> {
+        Some((TypeId::of::<T>(), std::any::type_name::<T>()))
+    }
+}
+
+/// What a [`Dispatch`](super::Dispatch) carried to this task.
+#[derive(Clone, Debug)]
+pub struct Arg<T>(pub T);
+
+impl<S: State, T: DeserializeOwned + Clone + 'static> FromTask<S> for Arg<T> {
+    fn from_task(call: &mut Invocation) -> Result<Self, NodeError> {
+        let arg = call.arg.clone().ok_or_else(|| {
+            NodeError::permanent(format!(
+                "node `{}` takes an argument, but was triggered by an edge; run it with a `Dispatch`",
+                call.task.name()
+            ))
+        })?;
+        let value = arg.take().map_err(|error| {
+            NodeError::permanent(format!(
+                "node `{}` cannot take what was dispatched to it: {error}",
+                call.task.name()
+            ))
+        })?;
+        Ok(Arg(value))
+    }
+}
+
+/// A part of the state as a struct of its own. `#[derive(View)]` writes this.
+pub trait View<S: State>: Sized + Send + 'static {
+    /// The names of the channels it has.
+    const CHANNELS: &'static [&'static str];
+
+    /// Takes the part out of the state.
+    fn view(state: &S) -> Self;
+
+    /// The part as an update of the state.
+    fn into_update(self) -> S::Update;
+}
+
+/// The state seen as a smaller struct `V`.
+#[derive(Clone, Debug)]
+pub struct In<V>(pub V);
+
+impl<S: State, V: View<S>> FromTask<S> for In<V> {
+    fn from_task(call: &mut Invocation) -> Result<Self, NodeError> {
+        let state = <Arc<S> as FromTask<S>>::from_task(call)?;
+        Ok(In(V::view(&state)))
+    }
+
+    fn reads() -> Option<&'static [&'static str]> {
+        Some(V::CHANNELS)
+    }
+}
+
+/// Given to an error handler: which node failed, and how.
+#[doc(alias = "NodeError")]
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// The node that failed.
+    pub node: Arc<str>,
+    /// Why.
+    pub error: NodeError,
+}
+
+impl<S: State> FromTask<S> for Failure {
+    fn from_task(call: &mut Invocation) -> Result<Self, NodeError> {
+        call.failure.clone().ok_or_else(|| {
+            NodeError::permanent(format!("node `{}` is no error handler", call.task.name()))
+        })
+    }
+}

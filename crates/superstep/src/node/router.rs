@@ -1,0 +1,217 @@
+use std::any::Any;
+use std::future::Future;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use super::command::{Dispatch, Goto, IntoGoto};
+use super::BoxFuture;
+use crate::engine::Task;
+use crate::error::NodeError;
+use crate::state::State;
+
+/// What a router sees: the state as its node left it.
+pub(crate) struct RouteContext {
+    pub(crate) cells: Arc<dyn Any + Send + Sync>,
+    pub(crate) task: Task,
+}
+
+/// Where a router may look: at the state in place, if it answers at once, or at a share of it.
+pub(crate) trait Router: Send + Sync {
+    /// Answers at once, if this router can.
+    fn route_now(&self, state: &(dyn Any + Send + Sync)) -> Option<Result<Routes, NodeError>>;
+
+    fn route(&self, context: RouteContext) -> BoxFuture<Result<Routes, NodeError>>;
+}
+
+/// Where a router leads: any number of nodes and dispatches.
+#[derive(Clone, Debug, Default)]
+pub struct Routes {
+    /// Where to go, in order. `None` in place of a name means that the router gave no answer.
+    pub(crate) to: Vec<Option<Goto>>,
+}
+
+impl Routes {
+    /// Leads to these places.
+    pub fn to(goto: impl IntoGoto) -> Self {
+        Self { to: goto.into_goto().into_iter().map(Some).collect() }
+    }
+}
+
+/// What a router may return.
+#[diagnostic::on_unimplemented(
+    message = "a router cannot return `{Self}`",
+    note = "a router returns a node's name, a `Dispatch`, a list of these, or a `Result` of them"
+)]
+pub trait IntoRoutes {
+    /// The places it leads to, or why it failed.
+    ///
+    /// # Errors
+    /// The router's own error.
+    fn into_routes(self) -> Result<Routes, NodeError>;
+}
+
+impl IntoRoutes for Routes {
+    fn into_routes(self) -> Result<Routes, NodeError> {
+        Ok(self)
+    }
+}
+
+macro_rules! routes_through_goto {
+    ($($kind:ty),*) => {
+        $(impl IntoRoutes for $kind {
+            fn into_routes(self) -> Result<Routes, NodeError> {
+                Ok(Routes::to(self))
+            }
+        })*
+    };
+}
+
+routes_through_goto!(&str, String, Arc<str>, Dispatch, Goto);
+
+impl<T: IntoRoutes> IntoRoutes for Vec<T> {
+    fn into_routes(self) -> Result<Routes, NodeError> {
+        let mut all = Routes::default();
+        for item in self {
+            all.to.extend(item.into_routes()?.to);
+        }
+        Ok(all)
+    }
+}
+
+impl<T: IntoRoutes, const N: usize> IntoRoutes for [T; N] {
+    fn into_routes(self) -> Result<Routes, NodeError> {
+        Vec::from(self).into_routes()
+    }
+}
+
+impl<T: IntoRoutes> IntoRoutes for Option<T> {
+    fn into_routes(self) -> Result<Routes, NodeError> {
+        self.map_or(Ok(Routes { to: vec![None] }), IntoRoutes::into_routes)
+    }
+}
+
+impl<T: IntoRoutes, E: Into<NodeError>> IntoRoutes for Result<T, E> {
+    fn into_routes(self) -> Result<Routes, NodeError> {
+        self.map_err(Into::into)?.into_routes()
+    }
+}
+
+/// Everything that can be a router over the state `S`.
+///
+/// The plain form is a function `fn(&S) -> R`. An async router takes `Arc<S>`, and may take a
+/// [`Task`](crate::Task) after it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a router over `{S}`",
+    note = "a router is a function of `&{S}`, or an async function of `Arc<{S}>` (and `Task`), that returns a node's name, a `Dispatch`, a list of these, or a `Result` of them"
+)]
+pub trait IntoRouter<S: State, M> {
+    /// The router with its types erased.
+    #[doc(hidden)]
+    fn into_router(self) -> AnyRouter;
+}
+
+/// A router, ready to be added to a graph.
+#[doc(hidden)]
+#[derive(Clone)]
+pub struct AnyRouter(pub(crate) Arc<dyn Router>);
+
+impl std::fmt::Debug for AnyRouter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("AnyRouter")
+    }
+}
+
+struct Looking<F, S>(F, PhantomData<fn() -> S>);
+struct Awaiting<F, S>(F, PhantomData<fn() -> S>);
+struct AwaitingTask<F, S>(F, PhantomData<fn() -> S>);
+
+/// Marks routers that look at the state and answer at once.
+#[derive(Debug)]
+pub struct AtOnce;
+/// Marks routers that are awaited.
+#[derive(Debug)]
+pub struct Awaited;
+/// Marks routers that are awaited and use the task.
+#[derive(Debug)]
+pub struct AwaitedWithTask;
+
+impl<S: State, F, R> IntoRouter<S, AtOnce> for F
+where
+    F: Fn(&S) -> R + Send + Sync + 'static,
+    R: IntoRoutes,
+{
+    fn into_router(self) -> AnyRouter {
+        AnyRouter(Arc::new(Looking(self, PhantomData)))
+    }
+}
+
+impl<S: State, F, R> IntoRouter<S, Awaited> for F
+where
+    F: Fn(Arc<S>) -> R + Send + Sync + 'static,
+    R: Future + Send + 'static,
+    R::Output: IntoRoutes,
+{
+    fn into_router(self) -> AnyRouter {
+        AnyRouter(Arc::new(Awaiting(self, PhantomData)))
+    }
+}
+
+impl<S: State, F, R> IntoRouter<S, AwaitedWithTask> for F
+where
+    F: Fn(Arc<S>, Task) -> R + Send + Sync + 'static,
+    R: Future + Send + 'static,
+    R::Output: IntoRoutes,
+{
+    fn into_router(self) -> AnyRouter {
+        AnyRouter(Arc::new(AwaitingTask(self, PhantomData)))
+    }
+}
+
+const OWN_STATE: &str = "a router runs in a graph over its own state type";
+
+impl<S: State, F, R> Router for Looking<F, S>
+where
+    F: Fn(&S) -> R + Send + Sync + 'static,
+    R: IntoRoutes,
+{
+    fn route_now(&self, state: &(dyn Any + Send + Sync)) -> Option<Result<Routes, NodeError>> {
+        Some((self.0)(state.downcast_ref().expect(OWN_STATE)).into_routes())
+    }
+
+    fn route(&self, context: RouteContext) -> BoxFuture<Result<Routes, NodeError>> {
+        let routes = (self.0)(context.cells.downcast_ref().expect(OWN_STATE)).into_routes();
+        Box::pin(std::future::ready(routes))
+    }
+}
+
+impl<S: State, F, R> Router for Awaiting<F, S>
+where
+    F: Fn(Arc<S>) -> R + Send + Sync + 'static,
+    R: Future + Send + 'static,
+    R::Output: IntoRoutes,
+{
+    fn route_now(&self, _: &(dyn Any + Send + Sync)) -> Option<Result<Routes, NodeError>> {
+        None
+    }
+
+    fn route(&self, context: RouteContext) -> BoxFuture<Result<Routes, NodeError>> {
+        let future = (self.0)(context.cells.downcast().expect(OWN_STATE));
+        Box::pin(async move { future.await.into_routes() })
+    }
+}
+
+impl<S: State, F, R> Router for AwaitingTask<F, S>
+where
+    F: Fn(Arc<S>, Task) -> R + Send + Sync + 'static,
+    R: Future + Send + 'static,
+    R::Output: IntoRoutes,
+{
+    fn route_now(&self, _: &(dyn Any + Send + Sync)) -> Option<Result<Routes, NodeError>> {
+        None
+    }
+
+    fn route(&self, context: RouteContext) -> BoxFuture<Result<Routes, NodeError>> {
+        let future = (self.0)(context.cells.downcast().expect(OWN_STATE), context.task);
+        Box::pin(async move { future.await.into_routes() })
+    }
+}

@@ -1,0 +1,321 @@
+//! What a stream yields.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use superstep_checkpoint::{Interrupt, Map, TaskId, Value};
+
+use super::snapshot::RawSnapshot;
+use crate::error::NodeError;
+use crate::state::Row;
+use crate::engine::Layout;
+
+/// What a stream is asked to yield.
+#[doc(alias = "stream_mode")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Mode {
+    /// The whole state after each superstep that changed it.
+    Values,
+    /// What each task wrote, as it finishes.
+    Updates,
+    /// What nodes pass to [`Task::emit`](crate::Task::emit).
+    Custom,
+    /// Chunks of messages that nodes pass to [`Task::emit_message`](crate::Task::emit_message), and messages in what nodes
+    /// write.
+    Messages,
+    /// The start and the end of each task.
+    Tasks,
+    /// Each checkpoint, when the superstep after it is planned.
+    Checkpoints,
+    /// `Tasks` and `Checkpoints`, with the superstep they belong to.
+    Debug,
+}
+
+impl Mode {
+    pub(crate) const fn bit(self) -> u16 {
+        1 << self as u16
+    }
+
+    /// The name of the mode.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Values => "values",
+            Self::Updates => "updates",
+            Self::Custom => "custom",
+            Self::Messages => "messages",
+            Self::Tasks => "tasks",
+            Self::Checkpoints => "checkpoints",
+            Self::Debug => "debug",
+        }
+    }
+
+    /// The mode with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        use Mode::{Checkpoints, Custom, Debug, Messages, Tasks, Updates, Values};
+        [Values, Updates, Custom, Messages, Tasks, Checkpoints, Debug]
+            .into_iter()
+            .find(|mode| mode.as_str() == name)
+    }
+}
+
+/// One thing that happened in a run.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Event {
+    /// The graph it happened in: empty for the outermost, else the namespace of a subgraph, level by level.
+    pub ns: Vec<String>,
+    /// What happened.
+    pub data: Data,
+}
+
+impl Event {
+    /// The mode this event belongs to.
+    pub fn mode(&self) -> Mode {
+        match &self.data {
+            Data::Values(_) => Mode::Values,
+            Data::Updates(_) => Mode::Updates,
+            Data::Custom(_) => Mode::Custom,
+            Data::Messages(_) => Mode::Messages,
+            Data::TaskStart(_) | Data::TaskEnd(_) => Mode::Tasks,
+            Data::Checkpoint(_) => Mode::Checkpoints,
+            Data::Debug(_) => Mode::Debug,
+        }
+    }
+
+    /// The payload as data, in the form the reference gives it.
+    pub fn to_value(&self) -> Value {
+        self.data.to_value()
+    }
+}
+
+/// The payload of an [`Event`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Data {
+    /// Mode `values`.
+    Values(ValuesEvent),
+    /// Mode `updates`.
+    Updates(UpdatesEvent),
+    /// Mode `custom`.
+    Custom(Value),
+    /// Mode `messages`.
+    Messages(MessageEvent),
+    /// Mode `tasks`: a task starts.
+    TaskStart(TaskStart),
+    /// Mode `tasks`: a task has ended.
+    TaskEnd(TaskEnd),
+    /// Mode `checkpoints`.
+    Checkpoint(Box<RawSnapshot>),
+    /// Mode `debug`.
+    Debug(DebugEvent),
+}
+
+impl Data {
+    /// The payload as data.
+    pub fn to_value(&self) -> Value {
+        match self {
+            Self::Values(event) => event.to_value(),
+            Self::Updates(event) => event.to_value(),
+            Self::Custom(value) => value.clone(),
+            Self::Messages(event) => {
+                Value::List(vec![event.chunk.clone(), Value::Map(event.metadata.clone())])
+            }
+            Self::TaskStart(event) => event.to_value(),
+            Self::TaskEnd(event) => event.to_value(),
+            Self::Checkpoint(snapshot) => snapshot.to_event_value(),
+            Self::Debug(event) => event.to_value(),
+        }
+    }
+}
+
+/// The state after a superstep.
+#[derive(Clone)]
+pub struct ValuesEvent {
+    pub(crate) layout: Arc<Layout>,
+    pub(crate) row: Row,
+    pub(crate) filled: Vec<bool>,
+    pub(crate) keys: Arc<[usize]>,
+    /// Questions that were asked in this superstep.
+    pub interrupts: Vec<Interrupt>,
+}
+
+impl ValuesEvent {
+    /// The state itself, if this event is from a graph over `S`.
+    ///
+    /// Whoever keeps it while the run goes on makes the next superstep clone the state once.
+    pub fn state<S: Any + Send + Sync>(&self) -> Option<Arc<S>> {
+        self.row.cells().clone().downcast().ok()
+    }
+
+    /// The channels that have a value, as data.
+    pub fn to_value(&self) -> Value {
+        let mut filled = self.keys.iter().filter(|at| self.filled[**at]);
+        let value = |at: &usize| self.row.value(*at).unwrap_or_default();
+        let asked = Value::List(self.interrupts.iter().map(interrupt_value).collect());
+        if self.layout.single {
+            if self.interrupts.is_empty() {
+                return filled.next().map(value).unwrap_or_default();
+            }
+            return Value::Map(Map::from_iter([("__interrupt__".to_owned(), asked)]));
+        }
+        let mut map: Map =
+            filled.map(|at| (self.layout.channels[*at].name.to_string(), value(at))).collect();
+        if !self.interrupts.is_empty() {
+            map.insert("__interrupt__".to_owned(), asked);
+        }
+        Value::Map(map)
+    }
+}
+
+impl fmt::Debug for ValuesEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ValuesEvent({})", self.to_value())
+    }
+}
+
+/// What a task wrote.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum UpdatesEvent {
+    /// A task finished.
+    Task {
+        /// The node, or the name of a recorded call.
+        node: Arc<str>,
+        /// The update; null if it wrote nothing. Several writes to one channel give a list of maps.
+        update: Value,
+        /// The result comes from storage or a cache; the node did not run.
+        cached: bool,
+    },
+    /// A task stopped to ask something; nothing is listed at a breakpoint.
+    Interrupted(Vec<Interrupt>),
+}
+
+impl UpdatesEvent {
+    fn to_value(&self) -> Value {
+        let mut map = Map::new();
+        match self {
+            Self::Task { node, update, cached } => {
+                map.insert(node.to_string(), update.clone());
+                if *cached {
+                    let metadata = Map::from_iter([("cached".to_owned(), Value::Bool(true))]);
+                    map.insert("__metadata__".to_owned(), Value::Map(metadata));
+                }
+            }
+            Self::Interrupted(asked) => {
+                let asked = asked.iter().map(interrupt_value).collect();
+                map.insert("__interrupt__".to_owned(), Value::List(asked));
+            }
+        }
+        Value::Map(map)
+    }
+}
+
+/// A chunk of a message, and where it came from.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct MessageEvent {
+    /// The chunk, or the whole message.
+    pub chunk: Value,
+    /// The node, superstep and task it came from.
+    pub metadata: Map,
+}
+
+/// A task starts.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct TaskStart {
+    /// The task.
+    pub id: TaskId,
+    /// The node.
+    pub name: Arc<str>,
+    /// What the node gets.
+    pub input: Value,
+    /// The channels that can trigger the node.
+    pub triggers: Vec<Arc<str>>,
+}
+
+impl TaskStart {
+    fn to_value(&self) -> Value {
+        let triggers = self.triggers.iter().map(|name| Value::from(&**name)).collect();
+        Value::Map(Map::from_iter([
+            ("id".to_owned(), Value::from(self.id.to_string())),
+            ("name".to_owned(), Value::from(&*self.name)),
+            ("input".to_owned(), self.input.clone()),
+            ("triggers".to_owned(), Value::List(triggers)),
+        ]))
+    }
+}
+
+/// A task has ended.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct TaskEnd {
+    /// The task.
+    pub id: TaskId,
+    /// The node.
+    pub name: Arc<str>,
+    /// Why it failed, if it did.
+    pub error: Option<NodeError>,
+    /// What it wrote.
+    pub result: Value,
+    /// What it asked.
+    pub interrupts: Vec<Interrupt>,
+}
+
+impl TaskEnd {
+    fn to_value(&self) -> Value {
+        let error = self.error.as_ref().map(NodeError::stored);
+        Value::Map(Map::from_iter([
+            ("id".to_owned(), Value::from(self.id.to_string())),
+            ("name".to_owned(), Value::from(&*self.name)),
+            ("error".to_owned(), Value::from(error)),
+            ("result".to_owned(), self.result.clone()),
+            (
+                "interrupts".to_owned(),
+                Value::List(self.interrupts.iter().map(interrupt_value).collect()),
+            ),
+        ]))
+    }
+}
+
+/// A task or a checkpoint, and the superstep it belongs to.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct DebugEvent {
+    /// The superstep.
+    pub step: i64,
+    /// What happened: one of the payloads of the modes `tasks` and `checkpoints`.
+    pub payload: Box<Data>,
+}
+
+impl DebugEvent {
+    /// What kind of event it is.
+    pub fn kind(&self) -> &'static str {
+        match *self.payload {
+            Data::Checkpoint(_) => "checkpoint",
+            Data::TaskStart(_) => "task",
+            _ => "task_result",
+        }
+    }
+
+    fn to_value(&self) -> Value {
+        Value::Map(Map::from_iter([
+            ("step".to_owned(), Value::from(self.step)),
+            ("type".to_owned(), Value::from(self.kind())),
+            ("payload".to_owned(), self.payload.to_value()),
+        ]))
+    }
+}
+
+pub(crate) fn interrupt_value(interrupt: &Interrupt) -> Value {
+    let mut map = Map::from_iter([
+        ("value".to_owned(), interrupt.value.clone()),
+        ("id".to_owned(), Value::from(interrupt.id.as_str())),
+    ]);
+    if let Some(schema) = &interrupt.response_schema {
+        map.insert("response_schema".to_owned(), schema.clone());
+    }
+    Value::Map(map)
+}

@@ -1,0 +1,110 @@
+use std::marker::PhantomData;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use superstep_checkpoint::{Blob, Error, Ext, Value, from_value, to_value};
+
+use super::reduce::{Reducer, Undo};
+use super::schema::{Channel, ChannelError, Staged, Taken};
+use super::writes::Payload;
+
+/// What a field of a state must be: storable, and with a value to begin with.
+pub trait FieldValue:
+    Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static
+{
+}
+
+impl<T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static> FieldValue for T {}
+
+/// What a node writes to a field must be: storable.
+pub trait UpdateValue: Serialize + DeserializeOwned + Clone + Send + Sync + 'static {}
+
+impl<T: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> UpdateValue for T {}
+
+/// A field of a struct as a channel.
+pub(super) struct Field<S, T, R> {
+    get: fn(&S) -> &T,
+    get_mut: fn(&mut S) -> &mut T,
+    reducer: PhantomData<fn() -> R>,
+}
+
+impl<S, T, R> Field<S, T, R> {
+    pub(super) fn new(get: fn(&S) -> &T, get_mut: fn(&mut S) -> &mut T) -> Self {
+        Self { get, get_mut, reducer: PhantomData }
+    }
+}
+
+fn mismatch(error: Error) -> ChannelError {
+    ChannelError::Type(error.to_string())
+}
+
+impl<S: 'static, T: FieldValue, R: Reducer<T>> Channel<S> for Field<S, T, R>
+where
+    R::Update: UpdateValue,
+{
+    fn set(&self, state: &mut S, value: Payload) -> Result<(), ChannelError> {
+        *(self.get_mut)(state) = value.take::<T>().map_err(mismatch)?;
+        Ok(())
+    }
+
+    fn reduce(&self, state: &mut S, update: Payload) -> Result<(), ChannelError> {
+        R::reduce((self.get_mut)(state), update.take::<R::Update>().map_err(mismatch)?);
+        Ok(())
+    }
+
+    fn stage(&self, state: &mut S, write: Staged) -> Result<Taken, ChannelError> {
+        let value = (self.get_mut)(state);
+        Ok(Taken::new(match write {
+            Staged::Reduce(update) => R::stage(value, update.take().map_err(mismatch)?),
+            Staged::Set(whole) => {
+                Undo::Restore(std::mem::replace(value, whole.take().map_err(mismatch)?))
+            }
+        }))
+    }
+
+    fn unstage(&self, state: &mut S, taken: Taken) {
+        if let Ok(undo) = taken.0.downcast::<Undo<T>>() {
+            R::unstage((self.get_mut)(state), *undo);
+        }
+    }
+
+    fn clear(&self, state: &mut S) {
+        *(self.get_mut)(state) = T::default();
+    }
+
+    fn is_empty(&self, state: &S) -> bool {
+        self.size(state) == Some(0)
+    }
+
+    fn size(&self, state: &S) -> Option<usize> {
+        R::size((self.get)(state))
+    }
+
+    fn value(&self, state: &S) -> Result<Value, Error> {
+        to_value((self.get)(state))
+    }
+
+    fn encode(&self, state: &S) -> Result<Blob, Error> {
+        Blob::encode((self.get)(state))
+    }
+
+    fn decode(&self, state: &mut S, blob: &Blob) -> Result<(), Error> {
+        let value = match blob.to_value()? {
+            Value::Ext(ext) => match *ext {
+                Ext::Snapshot(whole) => whole,
+                other => Value::Ext(Box::new(other)),
+            },
+            other => other,
+        };
+        *(self.get_mut)(state) = from_value(value)?;
+        Ok(())
+    }
+
+    fn parse_update(&self, value: Value) -> Result<Payload, Error> {
+        Ok(Payload::new(from_value::<R::Update>(value)?))
+    }
+
+    fn parse_value(&self, value: Value) -> Result<Payload, Error> {
+        Ok(Payload::new(from_value::<T>(value)?))
+    }
+}

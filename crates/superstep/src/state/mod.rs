@@ -1,0 +1,112 @@
+//! State: a struct whose fields are channels.
+//!
+//! `#[derive(State)]` turns a plain struct into a row of channels. Each field keeps its last value unless
+//! `#[channel(...)]` says how writes are folded in:
+//!
+//! | attribute | a write | two writes in one superstep |
+//! | --- | --- | --- |
+//! | none | replaces the value | an error that names both nodes |
+//! | `reduce = Append` (or `Sum`, `Max`, `Union`, `Merge`, `Messages`, any [`Reducer`]) | is folded in | are folded in task order |
+//! | `reduce_with = function` | is folded in by `fn(&mut T, U)`; `update = U` if it is not the field's type | the same |
+//! | `any_value` | replaces the value, which is emptied by a superstep without a write | the last one wins |
+//! | `ephemeral` | is there for the next superstep only | an error, or with `guard = false` the last one wins |
+//! | `untracked` | replaces the value, which is never stored | an error, or with `guard = false` the last one wins |
+//! | `topic` | is one of the list of what the last superstep wrote; `accumulate` keeps all of them | are both in the list |
+//!
+//! `delta = n` stores a whole value of a reduced field only every `n` updates, and the updates in between; `delta = false`
+//! stores the whole value each time. `private` keeps a field out of a graph's input and output. `rename = "name"` gives
+//! the channel another name than the field.
+//!
+//! Nothing here needs the macro. This is what it writes, by hand:
+//!
+//! ```
+//! use superstep::state::{Append, Schema, State, Update, Writes};
+//!
+//! #[derive(Clone, Default)]
+//! struct Essay {
+//!     topic: String,
+//!     notes: Vec<String>,
+//! }
+//!
+//! impl State for Essay {
+//!     type Update = EssayUpdate;
+//!
+//!     fn channels(schema: &mut Schema<Self>) {
+//!         schema.last("topic", |essay| &essay.topic, |essay| &mut essay.topic);
+//!         schema.reduce::<_, Append>("notes", |essay| &essay.notes, |essay| &mut essay.notes);
+//!     }
+//!
+//!     fn empty(_: &std::sync::Arc<Schema<Self>>) -> Self {
+//!         Self::default()
+//!     }
+//! }
+//!
+//! #[derive(Clone, Debug, Default)]
+//! struct EssayUpdate(Writes);
+//!
+//! impl EssayUpdate {
+//!     fn topic(mut self, topic: impl Into<String>) -> Self {
+//!         self.0.push::<String>(0, topic.into());
+//!         self
+//!     }
+//!
+//!     fn notes(mut self, notes: impl Into<Vec<String>>) -> Self {
+//!         self.0.push::<Vec<String>>(1, notes.into());
+//!         self
+//!     }
+//! }
+//!
+//! impl Update<Essay> for EssayUpdate {
+//!     fn into_writes(self) -> Writes {
+//!         self.0
+//!     }
+//! }
+//!
+//! let update = EssayUpdate::default().topic("Pregel").notes(["a note".to_owned()]);
+//! assert_eq!(update.into_writes().len(), 2);
+//! ```
+//!
+//! A state whose channels are known only at run time is a [`Table`].
+
+mod field;
+mod message;
+mod reduce;
+mod row;
+mod schema;
+mod table;
+mod writes;
+
+pub use field::{FieldValue, UpdateValue};
+pub use message::{Identified, Message, MessageUpdate};
+pub use reduce::{Append, Last, Max, Merge, Messages, Reducer, Sum, Undo, Union};
+pub(crate) use row::Row;
+pub(crate) use schema::ErasedSchema;
+pub use schema::{Channel, ChannelError, Deltas, Kind, Managed, Schema, Staged, Taken};
+pub(crate) use schema::Spec;
+pub use table::{Fold, Table, TableChannel, TableSchema};
+pub(crate) use writes::WriteValue;
+pub use writes::{Payload, Update, Writes};
+
+use std::sync::Arc;
+
+/// A row of channels that a graph runs over.
+///
+/// Derive it with `#[derive(State)]`, or write it by hand as the [module page](self) shows.
+///
+/// Tasks of a superstep share one `Arc` of the state. At the barrier they have dropped it, so writes are folded in
+/// place; if somebody kept a clone of the `Arc`, the state is cloned once instead.
+pub trait State: Clone + Send + Sync + 'static {
+    /// The typed bundle of writes that nodes return.
+    type Update: Update<Self>;
+
+    /// Declares the channels, in order.
+    fn channels(schema: &mut Schema<Self>);
+
+    /// The state that nobody has written to.
+    fn empty(schema: &Arc<Schema<Self>>) -> Self;
+
+    /// Takes the keys of an update that are no channels, for a router to see. Only a state without fixed fields
+    /// has a place for them.
+    #[doc(hidden)]
+    fn keep_unknown(&mut self, _unknown: superstep_checkpoint::Map) {}
+}

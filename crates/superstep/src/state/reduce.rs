@@ -1,0 +1,256 @@
+//! Reducers: the rules that fold a write into a channel.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::hash::{BuildHasher, Hash};
+use std::ops::AddAssign;
+
+use super::message::{Identified, MessageUpdate};
+
+/// Folds updates into a value of type `T`, in place.
+///
+/// A reducer must be deterministic: what it does may depend only on its two arguments. Updates of one superstep are
+/// folded in the order of their tasks, whatever order the tasks finished in.
+pub trait Reducer<T>: 'static {
+    /// What a node writes.
+    type Update;
+
+    /// Whether the channel counts as written from the beginning, with the value its type begins with.
+    const STARTS_FILLED: bool = true;
+
+    /// Whether storing the updates is cheaper than storing the value, because the value keeps all of them.
+    const APPENDS: bool = false;
+
+    /// Folds one update in.
+    fn reduce(value: &mut T, update: Self::Update);
+
+    /// Folds one update in and says how to take it back.
+    ///
+    /// A router sees the state with the writes of its own node before the barrier; this is how that is done without
+    /// copying the state. The default keeps a clone of the value.
+    fn stage(value: &mut T, update: Self::Update) -> Undo<T>
+    where
+        T: Clone,
+    {
+        let before = value.clone();
+        Self::reduce(value, update);
+        Undo::Restore(before)
+    }
+
+    /// Takes a staged update back. A reducer whose [`stage`](Self::stage) gives [`Undo::Truncate`] says here what that means.
+    fn unstage(value: &mut T, undo: Undo<T>) {
+        if let Undo::Restore(before) = undo {
+            *value = before;
+        }
+    }
+
+    /// How many items the value holds, if it is a collection.
+    fn size(_value: &T) -> Option<usize> {
+        None
+    }
+}
+
+/// How a staged update is taken back.
+#[derive(Debug)]
+pub enum Undo<T> {
+    /// By putting this value back.
+    Restore(T),
+    /// By cutting the collection to this length.
+    Truncate(usize),
+}
+
+/// Keeps the last value. What every field without an attribute has.
+#[derive(Debug)]
+pub struct Last;
+
+impl<T> Reducer<T> for Last {
+    type Update = T;
+    const STARTS_FILLED: bool = false;
+
+    fn reduce(value: &mut T, update: T) {
+        *value = update;
+    }
+
+    fn stage(value: &mut T, update: T) -> Undo<T> {
+        Undo::Restore(std::mem::replace(value, update))
+    }
+}
+
+/// Appends a list to a list.
+#[doc(alias = "operator.add")]
+#[derive(Debug)]
+pub struct Append;
+
+impl<T> Reducer<Vec<T>> for Append {
+    type Update = Vec<T>;
+    const APPENDS: bool = true;
+
+    fn reduce(value: &mut Vec<T>, update: Vec<T>) {
+        value.extend(update);
+    }
+
+    fn stage(value: &mut Vec<T>, update: Vec<T>) -> Undo<Vec<T>> {
+        let before = value.len();
+        value.extend(update);
+        Undo::Truncate(before)
+    }
+
+    fn unstage(value: &mut Vec<T>, undo: Undo<Vec<T>>) {
+        match undo {
+            Undo::Restore(before) => *value = before,
+            Undo::Truncate(len) => value.truncate(len),
+        }
+    }
+
+    fn size(value: &Vec<T>) -> Option<usize> {
+        Some(value.len())
+    }
+}
+
+impl Reducer<String> for Append {
+    type Update = String;
+    const APPENDS: bool = true;
+
+    fn reduce(value: &mut String, update: String) {
+        value.push_str(&update);
+    }
+
+    fn stage(value: &mut String, update: String) -> Undo<String> {
+        let before = value.len();
+        value.push_str(&update);
+        Undo::Truncate(before)
+    }
+
+    fn unstage(value: &mut String, undo: Undo<String>) {
+        match undo {
+            Undo::Restore(before) => *value = before,
+            Undo::Truncate(len) => value.truncate(len),
+        }
+    }
+
+    fn size(value: &String) -> Option<usize> {
+        Some(value.len())
+    }
+}
+
+/// Adds numbers, or whatever else has `+=`.
+#[derive(Debug)]
+pub struct Sum;
+
+impl<T: AddAssign> Reducer<T> for Sum {
+    type Update = T;
+
+    fn reduce(value: &mut T, update: T) {
+        *value += update;
+    }
+}
+
+/// Keeps the greatest value.
+#[derive(Debug)]
+pub struct Max;
+
+impl<T: PartialOrd> Reducer<T> for Max {
+    type Update = T;
+
+    fn reduce(value: &mut T, update: T) {
+        if update > *value {
+            *value = update;
+        }
+    }
+}
+
+/// Adds the items of a set to a set.
+#[derive(Debug)]
+pub struct Union;
+
+impl<T: Eq + Hash + 'static, H: BuildHasher + 'static> Reducer<HashSet<T, H>> for Union {
+    type Update = HashSet<T, H>;
+
+    fn reduce(value: &mut HashSet<T, H>, update: HashSet<T, H>) {
+        value.extend(update);
+    }
+
+    fn size(value: &HashSet<T, H>) -> Option<usize> {
+        Some(value.len())
+    }
+}
+
+impl<T: Ord + 'static> Reducer<BTreeSet<T>> for Union {
+    type Update = BTreeSet<T>;
+
+    fn reduce(value: &mut BTreeSet<T>, update: BTreeSet<T>) {
+        value.extend(update);
+    }
+
+    fn size(value: &BTreeSet<T>) -> Option<usize> {
+        Some(value.len())
+    }
+}
+
+/// Puts the entries of a map into a map; the newer entry wins.
+#[derive(Debug)]
+pub struct Merge;
+
+impl<K: Eq + Hash + 'static, V: 'static, H: BuildHasher + 'static> Reducer<HashMap<K, V, H>>
+    for Merge
+{
+    type Update = HashMap<K, V, H>;
+
+    fn reduce(value: &mut HashMap<K, V, H>, update: HashMap<K, V, H>) {
+        value.extend(update);
+    }
+
+    fn size(value: &HashMap<K, V, H>) -> Option<usize> {
+        Some(value.len())
+    }
+}
+
+impl<K: Ord + 'static, V: 'static> Reducer<BTreeMap<K, V>> for Merge {
+    type Update = BTreeMap<K, V>;
+
+    fn reduce(value: &mut BTreeMap<K, V>, update: BTreeMap<K, V>) {
+        value.extend(update);
+    }
+
+    fn size(value: &BTreeMap<K, V>) -> Option<usize> {
+        Some(value.len())
+    }
+}
+
+/// A list of messages: one with a known id replaces the old one, others are added at the end.
+#[doc(alias = "add_messages")]
+#[derive(Debug)]
+pub struct Messages;
+
+impl<M: Identified> Reducer<Vec<M>> for Messages {
+    type Update = MessageUpdate<M>;
+    const APPENDS: bool = true;
+
+    fn reduce(value: &mut Vec<M>, update: MessageUpdate<M>) {
+        update.apply(value);
+    }
+
+    fn stage(value: &mut Vec<M>, update: MessageUpdate<M>) -> Undo<Vec<M>>
+    where
+        Vec<M>: Clone,
+    {
+        if update.only_adds_to(value) {
+            let before = value.len();
+            update.apply(value);
+            return Undo::Truncate(before);
+        }
+        let before = value.clone();
+        update.apply(value);
+        Undo::Restore(before)
+    }
+
+    fn unstage(value: &mut Vec<M>, undo: Undo<Vec<M>>) {
+        match undo {
+            Undo::Restore(before) => *value = before,
+            Undo::Truncate(len) => value.truncate(len),
+        }
+    }
+
+    fn size(value: &Vec<M>) -> Option<usize> {
+        Some(value.len())
+    }
+}

@@ -1,0 +1,106 @@
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use superstep_checkpoint::{Blob, Error, Map, Value};
+
+use super::schema::{ChannelError, ErasedSchema, Staged, Taken};
+use super::writes::WriteValue;
+
+/// The user's state together with the schema that knows its type.
+#[derive(Clone)]
+pub(crate) struct Row {
+    cells: Arc<dyn Any + Send + Sync>,
+    schema: Arc<dyn ErasedSchema>,
+}
+
+impl fmt::Debug for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Row")
+    }
+}
+
+impl Row {
+    pub(crate) fn new(cells: Arc<dyn Any + Send + Sync>, schema: Arc<dyn ErasedSchema>) -> Self {
+        Self { cells, schema }
+    }
+
+    /// The state itself. Whoever keeps it makes the next barrier clone the state once.
+    pub(crate) fn cells(&self) -> &Arc<dyn Any + Send + Sync> {
+        &self.cells
+    }
+
+    pub(crate) fn schema(&self) -> &Arc<dyn ErasedSchema> {
+        &self.schema
+    }
+
+    /// The state for writing: in place if nobody else holds it, else a clone.
+    pub(crate) fn open(&mut self) -> OpenRow<'_> {
+        if Arc::get_mut(&mut self.cells).is_none() {
+            self.cells = self.schema.fork(&*self.cells);
+        }
+        let cells = Arc::get_mut(&mut self.cells).expect("a new clone has one owner");
+        OpenRow { cells, schema: &*self.schema }
+    }
+
+    /// Whether writing would be in place.
+    pub(crate) fn is_alone(&mut self) -> bool {
+        Arc::get_mut(&mut self.cells).is_some()
+    }
+
+    pub(crate) fn value(&self, at: usize) -> Result<Value, Error> {
+        self.schema.value(&*self.cells, at)
+    }
+
+    pub(crate) fn encode(&self, at: usize) -> Result<Blob, Error> {
+        self.schema.encode(&*self.cells, at)
+    }
+
+    pub(crate) fn size(&self, at: usize) -> Option<usize> {
+        self.schema.size(&*self.cells, at)
+    }
+}
+
+/// A row that is being written.
+pub(crate) struct OpenRow<'a> {
+    cells: &'a mut (dyn Any + Send + Sync),
+    schema: &'a dyn ErasedSchema,
+}
+
+impl OpenRow<'_> {
+    pub(crate) fn set(&mut self, at: usize, value: WriteValue) -> Result<(), ChannelError> {
+        let (WriteValue::Update(value) | WriteValue::Overwrite(value)) = value;
+        self.schema.set(self.cells, at, value)
+    }
+
+    pub(crate) fn reduce(&mut self, at: usize, write: WriteValue) -> Result<(), ChannelError> {
+        match write {
+            WriteValue::Update(update) => self.schema.reduce(self.cells, at, update),
+            WriteValue::Overwrite(value) => self.schema.set(self.cells, at, value),
+        }
+    }
+
+    pub(crate) fn stage(&mut self, at: usize, write: Staged) -> Result<Taken, ChannelError> {
+        self.schema.stage(self.cells, at, write)
+    }
+
+    pub(crate) fn unstage(&mut self, at: usize, taken: Taken) {
+        self.schema.unstage(self.cells, at, taken);
+    }
+
+    pub(crate) fn clear(&mut self, at: usize) {
+        self.schema.clear(self.cells, at);
+    }
+
+    pub(crate) fn is_empty(&self, at: usize) -> bool {
+        self.schema.is_empty(self.cells, at)
+    }
+
+    pub(crate) fn decode(&mut self, at: usize, blob: &Blob) -> Result<(), Error> {
+        self.schema.decode(self.cells, at, blob)
+    }
+
+    pub(crate) fn keep_unknown(&mut self, unknown: Map) {
+        self.schema.keep_unknown(self.cells, unknown);
+    }
+}

@@ -1,0 +1,184 @@
+use std::any::Any;
+use std::fmt;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use superstep_checkpoint::{Blob, Error, Ext, Map, Value, from_value, to_value};
+
+use super::State;
+
+/// A typed bundle of writes to a state `S`.
+///
+/// The derive macro writes one for each state, with a method for each field.
+pub trait Update<S: State>: Send + 'static {
+    /// The writes, in the order they were made.
+    fn into_writes(self) -> Writes;
+}
+
+/// A value on its way to a channel or a node, its type erased.
+pub struct Payload(Box<dyn AnyPayload>);
+
+trait AnyPayload: Send + Sync {
+    fn clone_box(&self) -> Box<dyn AnyPayload>;
+    fn to_value(&self) -> Result<Value, Error>;
+    fn encode(&self) -> Result<Blob, Error>;
+    fn as_any(&self) -> &dyn Any;
+    fn into_any(self: Box<Self>) -> Box<dyn Any>;
+}
+
+impl<T: Serialize + Clone + Send + Sync + 'static> AnyPayload for T {
+    fn clone_box(&self) -> Box<dyn AnyPayload> {
+        Box::new(self.clone())
+    }
+
+    fn to_value(&self) -> Result<Value, Error> {
+        to_value(self)
+    }
+
+    fn encode(&self) -> Result<Blob, Error> {
+        Blob::encode(self)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}
+
+impl Payload {
+    /// Erases the type of a value.
+    pub fn new<T: Serialize + Clone + Send + Sync + 'static>(value: T) -> Self {
+        Self(Box::new(value))
+    }
+
+    /// The value, if it is a `T`.
+    pub fn downcast_ref<T: 'static>(&self) -> Option<&T> {
+        self.0.as_any().downcast_ref()
+    }
+
+    /// The value as a `T`: as it is, or decoded if it came out of storage.
+    ///
+    /// # Errors
+    /// The value is of another type.
+    pub fn take<T: DeserializeOwned + 'static>(self) -> Result<T, Error> {
+        match self.0.into_any().downcast::<T>() {
+            Ok(value) => Ok(*value),
+            Err(other) => match other.downcast::<Value>() {
+                Ok(value) => from_value(*value),
+                Err(_) => Err(Error::codec(format_args!(
+                    "the value is not of type `{}`",
+                    std::any::type_name::<T>()
+                ))),
+            },
+        }
+    }
+
+    /// The value as data.
+    ///
+    /// # Errors
+    /// The type's `Serialize` fails.
+    pub fn to_value(&self) -> Result<Value, Error> {
+        self.0.to_value()
+    }
+
+    /// The value as bytes.
+    ///
+    /// # Errors
+    /// The type's `Serialize` fails.
+    pub fn encode(&self) -> Result<Blob, Error> {
+        self.0.encode()
+    }
+}
+
+impl Clone for Payload {
+    fn clone(&self) -> Self {
+        Self(self.0.clone_box())
+    }
+}
+
+impl fmt::Debug for Payload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.to_value() {
+            Ok(value) => value.fmt(f),
+            Err(error) => write!(f, "<{error}>"),
+        }
+    }
+}
+
+/// What a write does to its channel.
+#[derive(Clone, Debug)]
+pub(crate) enum WriteValue {
+    /// Folds the payload in, as the channel's kind has it.
+    Update(Payload),
+    /// Replaces the value, whatever the kind.
+    Overwrite(Payload),
+}
+
+impl WriteValue {
+    pub(crate) fn to_value(&self) -> Result<Value, Error> {
+        match self {
+            Self::Update(payload) => payload.to_value(),
+            Self::Overwrite(payload) => Ok(Value::Ext(Box::new(Ext::Overwrite(payload.to_value()?)))),
+        }
+    }
+
+    pub(crate) fn encode(&self) -> Result<Blob, Error> {
+        match self {
+            Self::Update(payload) => payload.encode(),
+            Self::Overwrite(_) => Blob::from_value(&self.to_value()?),
+        }
+    }
+}
+
+/// Writes to the channels of a state, by position of the channel in its [`Schema`](super::Schema).
+#[derive(Clone, Debug, Default)]
+pub struct Writes {
+    pub(crate) list: Vec<(usize, WriteValue)>,
+    /// Keys of a dynamic update that name no channel.
+    pub(crate) unknown: Map,
+}
+
+impl Writes {
+    /// No writes.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a write of `value` to the channel at this position.
+    pub fn push<U: Serialize + Clone + Send + Sync + 'static>(&mut self, channel: usize, value: U) {
+        self.list.push((channel, WriteValue::Update(Payload::new(value))));
+    }
+
+    /// Adds a write that replaces the value of the channel at this position, whatever its reducer.
+    pub fn overwrite<T: Serialize + Clone + Send + Sync + 'static>(
+        &mut self,
+        channel: usize,
+        value: T,
+    ) {
+        self.list.push((channel, WriteValue::Overwrite(Payload::new(value))));
+    }
+
+    /// How many writes there are.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    pub(crate) fn extend(&mut self, other: Self) {
+        self.list.extend(other.list);
+        self.unknown.extend(other.unknown);
+    }
+}
+
+impl<S: State> Update<S> for Writes {
+    fn into_writes(self) -> Writes {
+        self
+    }
+}

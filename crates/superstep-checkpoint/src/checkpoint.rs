@@ -106,6 +106,9 @@ pub struct TaskWrites {
     pub path: String,
     /// Channel and value of each write.
     pub writes: Vec<(Arc<str>, Blob)>,
+    /// Whether everything stored for the task before is forgotten first: its superstep could not be applied, and the
+    /// task is to run again.
+    pub replaces: bool,
 }
 
 /// The slot of writes that describe a task rather than come out of it, at most one of each per task.

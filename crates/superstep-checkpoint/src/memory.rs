@@ -250,7 +250,10 @@ fn rows<'a>(line: &'a Line, query: &'a Query) -> impl Iterator<Item = &'a Row> {
 
 impl Row {
     fn add(&mut self, tasks: Vec<TaskWrites>) {
-        for TaskWrites { task, path, writes } in tasks {
+        for TaskWrites { task, path, writes, replaces } in tasks {
+            if replaces {
+                self.writes.retain(|(owner, _), _| *owner != task);
+            }
             for (position, (channel, value)) in writes.into_iter().enumerate() {
                 let reserved = reserved_index(&channel);
                 let slot = (task, reserved.unwrap_or(position as i64));

@@ -88,6 +88,7 @@ fn writes(number: u8, path: &str, writes: &[(&str, i64)]) -> Vec<TaskWrites> {
         task: task(number),
         path: path.into(),
         writes,
+        replaces: false,
     }]
 }
 

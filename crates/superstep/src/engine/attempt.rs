@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::head::{Mark, Packet, Write};
+use super::head::{Mark, Packet, StartValue, Write};
 use super::layout::{END, NodeDef, START};
 use super::task::{Suspension, Task};
 use crate::error::{Code, NodeError, TimeLimit, nearest, panic_text};
@@ -31,6 +31,7 @@ pub(crate) struct Job {
     pub(crate) node: usize,
     pub(crate) row: Row,
     pub(crate) arg: Option<Payload>,
+    pub(crate) start: Option<StartValue>,
     pub(crate) failure: Option<Failure>,
     pub(crate) timeout: Option<TimeoutPolicy>,
 }
@@ -68,6 +69,7 @@ impl Job {
             task: self.task.clone(),
             cells: self.row.cells().clone(),
             arg: self.arg.clone(),
+            start: self.start.clone(),
             failure: self.failure.clone(),
         };
         let timeout = self.timeout.or(def.options.timeout);
@@ -77,10 +79,9 @@ impl Job {
         let ran = run_node(future, &self.task, timeout, def.options.spawned).await?;
         let output = match ran {
             Ran::Returned(output) => output,
-            Ran::Suspended(suspension) => match suspension.refused {
-                Some(error) => return Err(error),
-                None => return Ok(End::Suspended(suspension)),
-            },
+            Ran::Suspended(Suspension { refused: Some(error), .. }) => return Err(error),
+            Ran::Suspended(Suspension { command: Some(output), .. }) => output,
+            Ran::Suspended(suspension) => return Ok(End::Suspended(suspension)),
         };
         if output.target == Target::Parent {
             return Ok(End::ForParent(output));
@@ -105,25 +106,33 @@ pub(crate) enum Ran<T> {
     Suspended(Suspension),
 }
 
-/// Drives the future of a node or call until it returns, fails, stops to ask, or its time is up.
-pub(crate) async fn run_node<T: Send + 'static>(
+/// Drives the future of a node until it returns, fails, stops to ask, or its time is up.
+async fn run_node<T: Send + 'static>(
     future: BoxFuture<Result<T, NodeError>>,
     task: &Task,
     timeout: Option<TimeoutPolicy>,
     spawned: bool,
 ) -> Result<Ran<T>, NodeError> {
-    let watched = Watched { future: Some(future), task: task.clone() };
-    if spawned {
-        let mut handle = AbortOnDrop(tokio::spawn(watched));
-        let ended = limited(&mut handle.0, task, timeout).await?;
-        return match ended {
-            Ok(ended) => ended,
-            Err(error) => match error.try_into_panic() {
-                Ok(panic) => Err(NodeError::panicked(task.name(), &panic_text(&*panic))),
-                Err(_) => Err(NodeError::cancelled(task.name())),
-            },
-        };
+    if !spawned {
+        return run_watched(future, task, timeout).await;
     }
+    let mut handle = AbortOnDrop(tokio::spawn(Watched { future: Some(future), task: task.clone() }));
+    match limited(&mut handle.0, task, timeout).await? {
+        Ok(ended) => ended,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => Err(NodeError::panicked(task.name(), &panic_text(&*panic))),
+            Err(_) => Err(NodeError::cancelled(task.name())),
+        },
+    }
+}
+
+/// Drives a future of a task where it is, until it returns, fails, stops to ask, or its time is up.
+pub(crate) async fn run_watched<T>(
+    future: Pin<Box<dyn Future<Output = Result<T, NodeError>> + Send + '_>>,
+    task: &Task,
+    timeout: Option<TimeoutPolicy>,
+) -> Result<Ran<T>, NodeError> {
+    let watched = Watched { future: Some(future), task: task.clone() };
     match timeout {
         None => watched.await,
         Some(_) => limited(watched, task, timeout).await?,
@@ -140,12 +149,12 @@ impl<T> Drop for AbortOnDrop<T> {
 }
 
 /// A node's future, dropped as soon as its task has stopped to ask something.
-struct Watched<T> {
-    future: Option<BoxFuture<Result<T, NodeError>>>,
+struct Watched<'a, T> {
+    future: Option<Pin<Box<dyn Future<Output = Result<T, NodeError>> + Send + 'a>>>,
     task: Task,
 }
 
-impl<T> Future for Watched<T> {
+impl<T> Future for Watched<'_, T> {
     type Output = Result<Ran<T>, NodeError>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {

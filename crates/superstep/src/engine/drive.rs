@@ -122,6 +122,8 @@ pub(super) struct Driver {
     pub(super) stored: Option<CheckpointId>,
     /// The head of the thread, as this driver knows it.
     pub(super) known_head: Option<CheckpointId>,
+    /// The checkpoint before the current one, as streams show it.
+    pub(super) before: Option<CheckpointId>,
     pub(super) metadata: Option<Metadata>,
     pub(super) step: i64,
     pub(super) stop: i64,
@@ -173,6 +175,7 @@ impl Driver {
             id: CheckpointId::from_bytes([0; 16]),
             stored: None,
             known_head: None,
+            before: None,
             metadata: None,
             step: -1,
             stop: 0,
@@ -259,9 +262,11 @@ impl Driver {
             records: Mutex::new(self.pending.records()),
             started: Mutex::default(),
             waker: Mutex::default(),
-            seeds: std::mem::take(&mut self.seeds),
+            seeds: self.seeds.clone(),
             calls: Mutex::default(),
+            unsaved: Mutex::default(),
             emitter: self.emitter.clone(),
+            filled: self.head.filled.clone(),
             stores: self.run.durability != Durability::Exit,
         })
     }
@@ -358,6 +363,7 @@ impl Driver {
         self.emitter.values_if_changed(&self.head);
         self.pending.clear();
         self.replaying = false;
+        self.seeds.clear();
         self.save(Source::Loop).await
     }
 
@@ -421,8 +427,9 @@ impl Driver {
 
     /// Makes the checkpoint of the head as it is, and stores it.
     pub(super) async fn save(&mut self, source: Source) -> Result<(), RunError> {
-        let id = self.run.ids.next(self.step, Some(self.id));
+        let id = self.next_id(self.step, Some(self.id));
         self.recorder.count(&self.layout, &self.head);
+        self.before = self.stored;
         self.id = id;
         let step = self.step;
         self.step += 1;
@@ -438,6 +445,19 @@ impl Driver {
             return Ok(());
         }
         self.put().await
+    }
+
+    /// The id of the next checkpoint.
+    ///
+    /// A nested graph that is not stored begins anew each time its task runs. Its ids then come from where it is, so that
+    /// a question asked in it keeps its id.
+    pub(super) fn next_id(&self, step: i64, parent: Option<CheckpointId>) -> CheckpointId {
+        let id = self.run.ids.next(step, parent);
+        if self.saver.is_some() || !self.is_nested() || !self.run.keeps {
+            return id;
+        }
+        let place = format!("{}{}{step}", self.ns, ids::LEVEL);
+        CheckpointId::from_bytes(xxhash_rust::xxh3::xxh3_128(place.as_bytes()).to_be_bytes())
     }
 
     /// Stores the current checkpoint.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::graph::NodeOptions;
+use crate::graph::{Compiled, NodeOptions};
 use crate::node::{Node, Router};
 use crate::state::{ErasedSchema, Kind, Managed, Spec};
 
@@ -68,6 +68,8 @@ pub(crate) struct NodeDef {
     pub(crate) handler: Option<usize>,
     /// Not shown in streams.
     pub(crate) hidden: bool,
+    /// The graph that it runs, as far as is known.
+    pub(crate) inner: Option<Arc<Compiled>>,
 }
 
 /// Everything the kernel knows about a graph.

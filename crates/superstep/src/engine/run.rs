@@ -16,6 +16,8 @@ use crate::run::{Data, Durability, Event, Mode, RunControl};
 /// One drive of a thread, with all the graphs that take part in it.
 pub(crate) struct Run {
     pub(crate) thread: Option<Arc<str>>,
+    /// Whether the run is stored anywhere, so that it can stop and go on later.
+    pub(crate) keeps: bool,
     pub(crate) store: Option<AnyStore>,
     pub(crate) cache: Option<AnyCache>,
     pub(crate) context: Context,
@@ -108,8 +110,6 @@ impl fmt::Debug for Context {
 pub(crate) struct Sink {
     modes: u16,
     pub(crate) subgraphs: bool,
-    /// The output keys that were asked for.
-    pub(crate) keys: Option<Arc<[usize]>>,
     queue: Mutex<VecDeque<Event>>,
     reader: Mutex<Option<Waker>>,
 }
@@ -121,9 +121,9 @@ impl fmt::Debug for Sink {
 }
 
 impl Sink {
-    pub(crate) fn new(modes: &[Mode], subgraphs: bool, keys: Option<Arc<[usize]>>) -> Self {
+    pub(crate) fn new(modes: &[Mode], subgraphs: bool) -> Self {
         let modes = modes.iter().fold(0, |set, mode| set | mode.bit());
-        Self { modes, subgraphs, keys, queue: Mutex::default(), reader: Mutex::default() }
+        Self { modes, subgraphs, queue: Mutex::default(), reader: Mutex::default() }
     }
 
     pub(crate) fn wants(&self, mode: Mode) -> bool {

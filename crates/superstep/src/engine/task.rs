@@ -1,6 +1,6 @@
 //! One execution of a node: what it may do, and what is remembered of it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -10,16 +10,17 @@ use std::task::{Poll, Waker};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use superstep_checkpoint::{
-    AnyCheckpointer, AnyStore, CheckpointId, Interrupt, InterruptId, TaskId, Value, from_value,
-    to_value,
+    AnyCheckpointer, AnyStore, CheckpointId, Interrupt, InterruptId, TaskId, TaskWrites, Value,
+    from_value, to_value,
 };
 use tokio::time::Instant;
 
+use super::emit::Emitter;
 use super::ids::{self, Path};
 use super::layout::Layout;
 use super::run::Run;
 use crate::error::NodeError;
-use crate::node::BoxFuture;
+use crate::node::{BoxFuture, Output};
 use crate::run::Data;
 use crate::state::Payload;
 
@@ -45,6 +46,15 @@ pub(crate) struct Superstep {
     pub(crate) waker: Mutex<Option<Waker>>,
     /// Answers for tasks of a branch that begins here, by path.
     pub(crate) seeds: HashMap<String, Vec<Value>>,
+    /// The names of the recorded calls that were made.
+    pub(crate) calls: Mutex<BTreeSet<Arc<str>>>,
+    /// What recorded calls did, when it is stored only at the end of the run.
+    pub(crate) unsaved: Mutex<Vec<TaskWrites>>,
+    pub(crate) emitter: Emitter,
+    /// Whether each state channel has a value.
+    pub(crate) filled: Vec<bool>,
+    /// Whether what happens is stored as it happens.
+    pub(crate) stores: bool,
 }
 
 /// A recorded call that the driver has to drive.
@@ -101,6 +111,7 @@ pub(crate) struct Inner {
     progress: AtomicU32,
     /// The task that made this recorded call.
     pub(crate) caller: Option<Task>,
+    previous: Mutex<Option<Value>>,
 }
 
 /// How the id of a task comes about.
@@ -138,6 +149,8 @@ pub(crate) struct Suspension {
     pub(crate) drained: Option<String>,
     /// The answer given for a question was not what the node takes.
     pub(crate) refused: Option<NodeError>,
+    /// A graph that the task called gave a command for the graph of the task.
+    pub(crate) command: Option<Output>,
 }
 
 impl Task {
@@ -160,6 +173,7 @@ impl Task {
             scratch: Mutex::default(),
             progress: AtomicU32::new(0),
             caller,
+            previous: Mutex::default(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -258,9 +272,37 @@ impl Task {
         self.inner.superstep.run.context.get()
     }
 
-    /// What a functional graph saved when it last ran on this thread.
-    pub(crate) fn caller(&self) -> Option<&Task> {
-        self.inner.caller.as_ref()
+    /// What a workflow saved when it last ran to its end on this thread.
+    ///
+    /// # Errors
+    /// What was saved is not a `P`.
+    pub fn previous<P: DeserializeOwned>(&self) -> Result<Option<P>, NodeError> {
+        match (lock(&self.inner.previous).clone(), &self.inner.caller) {
+            (Some(value), _) => Ok(Some(from_value(value)?)),
+            (None, Some(caller)) => caller.previous(),
+            (None, None) => Ok(None),
+        }
+    }
+
+    pub(crate) fn set_previous(&self, value: Option<Value>) {
+        *lock(&self.inner.previous) = value;
+    }
+
+    /// The channels that the node reads, as data.
+    pub(crate) fn input_value(
+        &self,
+        cells: &Arc<dyn std::any::Any + Send + Sync>,
+    ) -> Result<Value, superstep_checkpoint::Error> {
+        let layout = &self.inner.superstep.layout;
+        let row = crate::state::Row::new(cells.clone(), layout.schema.clone());
+        let mut map = superstep_checkpoint::Map::new();
+        let Some(node) = layout.node(self.name()) else { return Ok(Value::Map(map)) };
+        if let super::layout::Reads::Channels(channels) = &layout.nodes[node].reads {
+            for at in channels.iter().filter(|at| self.inner.superstep.filled[**at]) {
+                map.insert(layout.channels[*at].name.to_string(), row.value(*at)?);
+            }
+        }
+        Ok(Value::Map(map))
     }
 
     /// Asks for the run to stop at the next boundary between supersteps. See [`RunControl`](crate::RunControl).
@@ -273,7 +315,7 @@ impl Task {
     pub fn emit<T: Serialize>(&self, value: T) {
         self.note_progress();
         let run = &self.inner.superstep.run;
-        if let Some(sink) = run.sink_for(crate::run::Mode::Custom, &self.outer_ns()) {
+        if let Some(sink) = run.sink_for(crate::run::Mode::Custom, &self.inner.superstep.ns) {
             match to_value(&value) {
                 Ok(value) => sink.push(&self.outer_ns(), Data::Custom(value)),
                 Err(error) => tracing::warn!(%error, node = %self.inner.name, "dropped a custom event"),
@@ -285,7 +327,7 @@ impl Task {
     pub fn emit_message<T: Serialize>(&self, chunk: T) {
         self.note_progress();
         let run = &self.inner.superstep.run;
-        if let Some(sink) = run.sink_for(crate::run::Mode::Messages, &self.outer_ns()) {
+        if let Some(sink) = run.sink_for(crate::run::Mode::Messages, &self.inner.superstep.ns) {
             match to_value(&chunk) {
                 Ok(chunk) => {
                     let metadata = self.message_metadata();
@@ -398,7 +440,7 @@ impl Task {
                 }
             }
         }
-        match (question, self.inner.superstep.saver.is_some()) {
+        match (question, self.inner.superstep.run.keeps) {
             (_, false) => {
                 let text = format!(
                     "node `{}` asked a question, but the graph has no checkpointer to keep it; add one with `with_checkpointer`",
@@ -458,6 +500,9 @@ impl Task {
         if reason.refused.is_some() {
             scratch.suspension.refused = reason.refused;
         }
+        if reason.command.is_some() {
+            scratch.suspension.command = reason.command;
+        }
         self.suspend(&mut scratch);
     }
 
@@ -484,6 +529,16 @@ impl Task {
     pub(crate) fn answers(&self) -> Option<Vec<Value>> {
         let scratch = lock(&self.inner.scratch);
         (scratch.used > 0).then(|| scratch.answers[..scratch.used.min(scratch.answers.len())].to_vec())
+    }
+
+    /// The task of a recorded call made by this one.
+    pub(crate) fn called(&self, name: Arc<str>, path: Path, index: usize) -> Self {
+        let identity = Identity::Called {
+            ns: self.namespace_shared(),
+            path: self.inner.path.text(),
+            index,
+        };
+        Self::new(self.inner.superstep.clone(), name, path, identity, Some(self.clone()))
     }
 
     pub(crate) fn next_call(&self) -> usize {

@@ -26,15 +26,15 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-pub use command::{Command, Dispatch, Goto, IntoGoto};
+pub use command::{Command, Dispatch, Goto, IntoGoto, ParentCommand};
 pub use extract::{Arg, Ctx, Failure, FromTask, In, View};
 pub use function::IntoNode;
 pub use output::{IntoOutput, Output};
 pub(crate) use output::Target;
-pub use router::{IntoRoutes, IntoRouter, Routes};
-pub(crate) use router::{RouteContext, Router};
+pub use router::{IntoRouter, IntoRoutes, Routes};
+pub(crate) use router::{AnyRouter, RouteContext, Router};
 
-use crate::engine::Task;
+use crate::engine::{StartValue, Task};
 use crate::error::NodeError;
 use crate::state::Payload;
 
@@ -75,6 +75,8 @@ pub struct Invocation {
     pub(crate) task: Task,
     pub(crate) cells: Arc<dyn Any + Send + Sync>,
     pub(crate) arg: Option<Payload>,
+    /// The input of the run, for the node that takes it.
+    pub(crate) start: Option<StartValue>,
     pub(crate) failure: Option<Failure>,
 }
 

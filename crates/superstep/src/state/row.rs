@@ -25,6 +25,15 @@ impl Row {
         Self { cells, schema }
     }
 
+    /// A row without a state, to stand in for one that was lent out.
+    pub(crate) fn hollow(like: &Self) -> Self {
+        Self { cells: Arc::new(Hollow), schema: like.schema.clone() }
+    }
+
+    pub(crate) fn is_hollow(&self) -> bool {
+        self.cells.is::<Hollow>()
+    }
+
     /// The state itself. Whoever keeps it makes the next barrier clone the state once.
     pub(crate) fn cells(&self) -> &Arc<dyn Any + Send + Sync> {
         &self.cells
@@ -60,6 +69,8 @@ impl Row {
         self.schema.size(&*self.cells, at)
     }
 }
+
+struct Hollow;
 
 /// A row that is being written.
 pub(crate) struct OpenRow<'a> {

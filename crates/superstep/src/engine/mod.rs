@@ -1,0 +1,64 @@
+//! The kernel: what runs when, and what becomes of it.
+//!
+//! Definitions. A *head* is the state of a thread in memory. A *superstep* plans tasks from a head, runs them, and folds
+//! their writes into it at a *barrier*. A *checkpoint* is a head as it was stored.
+//!
+//! Invariants, numbered so that tests can name them:
+//!
+//! 1. **A task sees the head as it was when its superstep was planned**, and nothing that a task of the same superstep
+//!    writes. A router sees in addition what its own node wrote.
+//! 2. **Writes become visible only at the barrier**, all at once, or not at all.
+//! 3. **Writes are folded in the order of task paths**: triggered nodes by name, then dispatches by position. The order in
+//!    which tasks finish has no influence on the state.
+//! 4. **Every channel changes at most once in a superstep**, and all that change get the same new version.
+//! 5. **A node runs if one of its triggers holds a version it has not seen.** Running marks the versions as seen, also when
+//!    the run is dropped in favour of new input.
+//! 6. **The writes of the last task of a superstep and the checkpoint are stored in one transaction.** The writes of the
+//!    other tasks are stored when these finish, and before the checkpoint.
+//! 7. **A task whose writes are stored does not run again** in its superstep; one that failed stores no output.
+//! 8. **A question, once asked, ends its task**: nothing the node does afterwards has any effect.
+//! 9. **Ids of tasks and questions depend only on the checkpoint and on the place in the graph**, so they are the same when
+//!    a superstep is run again.
+//!
+//! [`plan`](plan::plan) and [`apply`](apply::apply) are pure functions of layout and head. `drive`, `open`, `step`, `attempt`
+//! and `nest` turn them into a run; only these await anything. The state is an erased row: no type of the user's appears here.
+
+mod apply;
+mod attempt;
+mod drive;
+mod emit;
+mod head;
+mod ids;
+mod layout;
+mod nest;
+mod open;
+mod pending;
+mod plan;
+mod record;
+mod run;
+mod snapshot;
+mod step;
+mod task;
+mod update;
+
+pub(crate) use attempt::{Ran, not_an_update, retry_after, run_watched};
+pub(crate) use drive::{CommandInput, Finish, How, Input, Opening, Resume, drive, value_input};
+pub(crate) use emit::cache_key;
+pub(crate) use head::{StartValue, Write};
+pub(crate) use ids::{Path, node_names};
+pub(crate) use layout::{
+    ControlKind, ControlSpec, END, Layout, NodeDef, Reads, START, TASKS,
+};
+pub use run::CheckpointIds;
+pub(crate) use run::{Context, Replay, Run, Sink};
+pub(crate) use snapshot::{Look, SeenRow, look};
+pub(crate) use step::cache_ns;
+pub use task::Task;
+pub(crate) use task::{Started, Suspension, lock};
+pub(crate) use update::{Change, ChangeValue, UpdateRequest, update};
+
+/// Names of writes that say what happened to a task.
+pub(crate) mod names {
+    pub(crate) use super::ids::PUSH;
+    pub(crate) use super::record::{ERROR, INTERRUPT, RESUME, RETURN};
+}

@@ -1,0 +1,64 @@
+//! Running a graph inside a task of another graph.
+
+use std::sync::Arc;
+
+use super::drive::{Caller, Finish, How, Input, Opening, drive};
+use super::head::StartValue;
+use super::ids;
+use super::task::{Suspension, Task};
+use crate::error::RunError;
+use crate::graph::{Compiled, Memory};
+
+impl Task {
+    /// Runs a graph as part of this task and returns its last state.
+    ///
+    /// If the graph stops before its end (to ask, at a breakpoint, to drain, or with a command for the graph around it),
+    /// this task stops with it, and the future never completes.
+    pub(crate) async fn run_graph(
+        &self,
+        graph: Arc<Compiled>,
+        input: StartValue,
+    ) -> Result<Finish, RunError> {
+        self.note_progress();
+        let superstep = &self.inner.superstep;
+        let inside = self.next_subgraph();
+        let inherited = superstep.saver.clone();
+        let own = || graph.saver.clone().filter(|_| superstep.run.thread.is_some());
+        let (ns, saver) = match graph.memory {
+            Memory::PerCall => (inside, inherited.or_else(own)),
+            Memory::PerThread => (ids::without_task_ids(&inside).into(), inherited.or_else(own)),
+            Memory::Nothing => (inside, None),
+        };
+        // A further attempt of the task goes on with the graph where the failed one left it.
+        let resuming = if self.attempt() > 1 { Some(true) } else { superstep.resuming };
+        let opening = Opening {
+            run: superstep.run.clone(),
+            saver,
+            ns,
+            parents: superstep.parents.clone(),
+            at: None,
+            input: Input::Value(input),
+            breakpoints: graph.breakpoints.clone(),
+            caller: Some(Caller { task: self.clone(), resuming }),
+            keys: graph.layout.output.clone().into(),
+            graph,
+        };
+        let inflight = self.enter();
+        let finish = drive(opening).await?;
+        let suspension = match finish.how {
+            How::Done => return Ok(finish),
+            How::Interrupted => {
+                Suspension { questions: finish.questions, ..Suspension::default() }
+            }
+            How::Drained(reason) => {
+                Suspension { drained: Some(reason.to_string()), ..Suspension::default() }
+            }
+            How::ForParent(output) => {
+                Suspension { command: Some(output), ..Suspension::default() }
+            }
+        };
+        drop(inflight);
+        self.suspend_with(suspension);
+        std::future::pending().await
+    }
+}

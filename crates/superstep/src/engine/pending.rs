@@ -1,0 +1,136 @@
+//! What is stored beside a checkpoint: the work of a superstep that is not complete.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use superstep_checkpoint::{Blob, Error, Interrupt, PendingWrite, TaskId, Value};
+
+use super::record::{ERROR, ERROR_SOURCE, INTERRUPT, NO_WRITES, RESUME, RETURN};
+use super::step::Entry;
+use super::task::Record;
+
+#[derive(Default)]
+pub(crate) struct Pending {
+    /// Writes of commands, which belong to no task.
+    pub(crate) commands: Vec<(Arc<str>, Blob)>,
+    tasks: HashMap<TaskId, TaskRecord>,
+    /// Tasks that finished in a superstep that stopped.
+    pub(crate) finished: Vec<Entry>,
+}
+
+#[derive(Clone, Default)]
+pub(crate) struct TaskRecord {
+    output: Vec<(Arc<str>, Blob)>,
+    pub(crate) questions: Vec<Interrupt>,
+    error: Option<Value>,
+    handled: bool,
+    answers: Vec<Value>,
+}
+
+impl TaskRecord {
+    pub(crate) fn is_finished(&self) -> bool {
+        !self.output.is_empty()
+    }
+
+    pub(crate) fn output(&self) -> Option<Vec<(Arc<str>, Blob)>> {
+        let written = self.output.iter().filter(|(name, _)| &**name != NO_WRITES);
+        self.is_finished().then(|| written.cloned().collect())
+    }
+
+    pub(crate) fn error(&self) -> Option<String> {
+        self.error.as_ref().map(|error| match error {
+            Value::Str(text) => text.clone(),
+            other => other.to_string(),
+        })
+    }
+
+    pub(crate) fn answers(&self) -> &[Value] {
+        &self.answers
+    }
+}
+
+impl Pending {
+    pub(crate) fn from_stored(writes: &[PendingWrite]) -> Result<Self, Error> {
+        let mut pending = Self::default();
+        for write in writes {
+            if write.task == TaskId::NULL {
+                if &*write.channel != RESUME {
+                    pending.commands.push((write.channel.clone(), write.value.clone()));
+                }
+                continue;
+            }
+            let task = pending.tasks.entry(write.task).or_default();
+            match &*write.channel {
+                ERROR => task.error = Some(write.value.to_value()?),
+                ERROR_SOURCE => task.handled = true,
+                INTERRUPT => task.questions = Interrupt::list_from(&write.value.to_value()?)?,
+                RESUME => {
+                    task.answers = match write.value.to_value()? {
+                        Value::List(answers) => answers,
+                        answer => vec![answer],
+                    };
+                }
+                _ => task.output.push((write.channel.clone(), write.value.clone())),
+            }
+        }
+        Ok(pending)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.tasks.is_empty()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.commands.clear();
+        self.tasks.clear();
+    }
+
+    pub(crate) fn task(&self, id: TaskId) -> Option<&TaskRecord> {
+        self.tasks.get(&id)
+    }
+
+    /// The writes of a task that has finished.
+    pub(crate) fn output(&self, id: TaskId) -> Option<Vec<(Arc<str>, Blob)>> {
+        self.tasks.get(&id).and_then(TaskRecord::output)
+    }
+
+    /// The error of a task that failed into an error handler.
+    pub(crate) fn handled_error(&self, id: TaskId) -> Option<String> {
+        self.tasks.get(&id).filter(|task| task.handled).and_then(TaskRecord::error)
+    }
+
+    /// The questions of tasks that have not finished, with the task that shows them.
+    pub(crate) fn questions(&self) -> impl Iterator<Item = (TaskId, &Interrupt)> {
+        let open = self.tasks.iter().filter(|(_, task)| !task.is_finished());
+        open.flat_map(|(id, task)| task.questions.iter().map(|question| (*id, question)))
+    }
+
+    pub(crate) fn forget_answers(&mut self) {
+        for task in self.tasks.values_mut() {
+            task.answers.clear();
+        }
+    }
+
+    pub(crate) fn set_answers(&mut self, id: TaskId, answers: Vec<Value>) {
+        self.tasks.entry(id).or_default().answers = answers;
+    }
+
+    pub(crate) fn forget_tasks(&mut self) {
+        self.tasks.clear();
+    }
+
+    pub(crate) fn records(&self) -> HashMap<TaskId, Record> {
+        let record = |task: &TaskRecord| Record {
+            answers: task.answers.clone(),
+            returned: task
+                .output
+                .iter()
+                .find(|(name, _)| &**name == RETURN)
+                .and_then(|(_, blob)| blob.to_value().ok()),
+            error: task.error(),
+            questions: task.questions.clone(),
+            finished: task.is_finished(),
+        };
+        self.tasks.iter().map(|(id, task)| (*id, record(task))).collect()
+    }
+}

@@ -1,0 +1,333 @@
+//! Looking at a thread without running it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use superstep_checkpoint::{AnyCheckpointer, CheckpointId, IdClock, Metadata, Stored};
+
+use super::apply::{Actor, Applied, apply};
+use super::drive::Driver;
+use super::emit::{Emitter, snapshot_result};
+use super::head::Head;
+use super::pending::Pending;
+use super::plan::plan;
+use super::record::{self, Recorder};
+use super::run::{Context, Run};
+use super::step::Entry;
+use super::task::Superstep;
+use super::{Layout, ids};
+use crate::error::RunError;
+use crate::graph::{Compiled, Memory};
+use crate::node::BoxFuture;
+use crate::run::{CheckpointRef, Durability, Inner, RawSnapshot, RunControl, TaskSnapshot};
+
+/// How to look at a checkpoint.
+#[derive(Clone)]
+pub(crate) struct Look {
+    pub(crate) graph: Arc<Compiled>,
+    pub(crate) saver: AnyCheckpointer,
+    /// Show what finished tasks of the open superstep wrote, and only questions that wait.
+    pub(crate) live: bool,
+    /// Show the states of graphs inside tasks.
+    pub(crate) subgraphs: bool,
+}
+
+/// The snapshot of a stored checkpoint, or of a thread that has not begun.
+pub(crate) fn look(
+    look: Look,
+    at: CheckpointRef,
+    stored: Option<Stored>,
+) -> BoxFuture<Result<(RawSnapshot, Head), RunError>> {
+    Box::pin(async move {
+        let layout = look.graph.layout.clone();
+        let Some(stored) = stored else {
+            return Ok((nothing(at), Head::new(&layout)));
+        };
+        let mut recorder = Recorder::new(&layout);
+        let mut head = recorder.load(&layout, &stored, &look.saver).await?;
+        let pending = Pending::from_stored(&stored.writes)?;
+        apply_commands(&layout, &mut head, &pending)?;
+        head.updated = None;
+        let superstep = quiet_superstep(&look, &stored);
+        let planned = plan(&layout, &head);
+        let entries: Vec<Entry> =
+            planned.into_iter().map(|planned| Entry::new(&superstep, planned)).collect();
+        let mut tasks = Vec::with_capacity(entries.len());
+        for entry in &entries {
+            tasks.push(task_snapshot(&look, entry, &pending, &stored.thread).await?);
+        }
+        let next = entries
+            .iter()
+            .filter(|entry| !(look.live && pending.output(entry.task.id()).is_some()))
+            .map(|entry| entry.task.inner.name.clone())
+            .collect();
+        if look.live {
+            head = with_finished(&layout, head, entries, &pending)?;
+        }
+        let interrupts = tasks.iter().flat_map(|task| task.interrupts.clone()).collect();
+        let snapshot = RawSnapshot {
+            values: head.shown(&layout, &layout.shown)?,
+            next,
+            config: reference(&stored.thread, &stored.ns, stored.checkpoint.id, &stored.metadata),
+            parent: stored
+                .parent
+                .map(|parent| reference(&stored.thread, &stored.ns, parent, &stored.metadata)),
+            metadata: Some(stored.metadata.clone()),
+            created_at: Some(stored.checkpoint.ts.clone()),
+            tasks,
+            interrupts,
+        };
+        Ok((snapshot, head))
+    })
+}
+
+fn nothing(config: CheckpointRef) -> RawSnapshot {
+    RawSnapshot {
+        values: superstep_checkpoint::Value::Map(superstep_checkpoint::Map::new()),
+        next: Vec::new(),
+        config,
+        parent: None,
+        metadata: None,
+        created_at: None,
+        tasks: Vec::new(),
+        interrupts: Vec::new(),
+    }
+}
+
+fn reference(thread: &Arc<str>, ns: &Arc<str>, id: CheckpointId, metadata: &Metadata) -> CheckpointRef {
+    CheckpointRef {
+        thread: thread.clone(),
+        ns: ns.clone(),
+        id: Some(id),
+        parents: metadata.parents.clone(),
+    }
+}
+
+fn apply_commands(layout: &Layout, head: &mut Head, pending: &Pending) -> Result<(), RunError> {
+    if pending.commands.is_empty() {
+        return Ok(());
+    }
+    let writes = pending.commands.iter();
+    let writes = writes.map(|(name, blob)| record::decode_write(layout, name, blob));
+    let command = Applied {
+        name: "__input__".into(),
+        actor: Actor::Input,
+        writes: writes.collect::<Result<_, _>>()?,
+    };
+    let mut changed = head.clone();
+    // A look never fails because of what is waiting to be applied.
+    if apply(layout, &mut changed, vec![command]).is_ok() {
+        *head = changed;
+    }
+    Ok(())
+}
+
+/// The head with what finished tasks wrote. If that cannot be applied, the head as it is.
+fn with_finished(
+    layout: &Layout,
+    head: Head,
+    entries: Vec<Entry>,
+    pending: &Pending,
+) -> Result<Head, RunError> {
+    let mut finished = Vec::new();
+    for mut entry in entries {
+        if let Some(output) = pending.output(entry.task.id()) {
+            let writes = output.iter().map(|(name, blob)| record::decode_write(layout, name, blob));
+            entry.writes = Some(writes.collect::<Result<_, _>>()?);
+            finished.push(entry);
+        }
+    }
+    if finished.is_empty() {
+        return Ok(head);
+    }
+    finished.sort_by_cached_key(|entry| entry.task.inner.path.text());
+    let mut changed = head.clone();
+    let tasks = finished.into_iter().map(Entry::into_applied).collect();
+    Ok(if apply(layout, &mut changed, tasks).is_ok() { changed } else { head })
+}
+
+async fn task_snapshot(
+    look: &Look,
+    entry: &Entry,
+    pending: &Pending,
+    thread: &Arc<str>,
+) -> Result<TaskSnapshot, RunError> {
+    let layout = &look.graph.layout;
+    let id = entry.task.id();
+    let record = pending.task(id);
+    let output = record.and_then(super::pending::TaskRecord::output);
+    let result = match &output {
+        Some(output) => {
+            let writes = output.iter().map(|(name, blob)| record::decode_write(layout, name, blob));
+            let writes = writes.collect::<Result<Vec<_>, _>>()?;
+            Some(snapshot_result(layout, &layout.shown, &writes))
+        }
+        None => None,
+    };
+    let questions = record.map(|record| record.questions.clone()).unwrap_or_default();
+    let open = |id: &_| {
+        let answers = record.map_or(0, |record| record.answers().len());
+        !(0..answers).any(|k| ids::interrupt_id(entry.task.namespace(), k) == *id)
+    };
+    let interrupts = match (look.live, &output) {
+        (true, Some(_)) => Vec::new(),
+        (true, None) => questions.into_iter().filter(|question| open(&question.id)).collect(),
+        (false, _) => questions,
+    };
+    let inner = layout.nodes[entry.node].inner.clone();
+    let state = match inner.filter(|inner| inner.memory != Memory::Nothing) {
+        None => None,
+        Some(graph) => Some(inner_state(look, entry, graph, thread).await?),
+    };
+    Ok(TaskSnapshot {
+        id,
+        name: entry.task.inner.name.clone(),
+        error: record.and_then(super::pending::TaskRecord::error),
+        interrupts,
+        result,
+        state,
+    })
+}
+
+async fn inner_state(
+    look: &Look,
+    entry: &Entry,
+    graph: Arc<Compiled>,
+    thread: &Arc<str>,
+) -> Result<Inner, RunError> {
+    let ns = entry.task.namespace_shared();
+    let at = CheckpointRef::latest(thread.clone()).in_namespace(ns.clone());
+    if !look.subgraphs {
+        return Ok(Inner::At(at));
+    }
+    let ns: Arc<str> = match graph.memory {
+        Memory::PerThread => ids::without_task_ids(&ns).into(),
+        Memory::PerCall | Memory::Nothing => ns,
+    };
+    let stored = look.saver.get(thread, &ns, None).await?;
+    let inside = Look { graph, live: true, ..look.clone() };
+    let (snapshot, _) = self::look(inside, at.in_namespace(ns), stored).await?;
+    Ok(Inner::Snapshot(Box::new(snapshot)))
+}
+
+/// A superstep in which nothing runs, to name the tasks of a checkpoint.
+pub(super) fn quiet_superstep(look: &Look, stored: &Stored) -> Arc<Superstep> {
+    let layout = look.graph.layout.clone();
+    let run = quiet_run(Some(stored.thread.clone()));
+    Arc::new(Superstep {
+        emitter: Emitter {
+            run: run.clone(),
+            layout: layout.clone(),
+            ns: stored.ns.clone(),
+            keys: layout.shown.clone().into(),
+        },
+        run,
+        layout,
+        saver: Some(look.saver.clone()),
+        ns: stored.ns.clone(),
+        checkpoint: stored.checkpoint.id,
+        parents: stored.metadata.parents.clone(),
+        number: stored.metadata.step + 1,
+        stop: i64::MAX,
+        resuming: None,
+        records: Mutex::default(),
+        started: Mutex::default(),
+        waker: Mutex::default(),
+        seeds: HashMap::new(),
+        calls: Mutex::default(),
+        unsaved: Mutex::default(),
+        filled: Vec::new(),
+        stores: false,
+    })
+}
+
+/// A run that drives nothing.
+pub(super) fn quiet_run(thread: Option<Arc<str>>) -> Arc<Run> {
+    Arc::new(Run {
+        thread,
+        keeps: true,
+        store: None,
+        cache: None,
+        context: Context::default(),
+        control: RunControl::new(),
+        durability: Durability::Sync,
+        sink: None,
+        ids: Arc::new(IdClock::new()),
+        metadata: std::collections::BTreeMap::new(),
+        max_concurrency: None,
+        recursion_limit: None,
+        answers: Mutex::default(),
+        replay: None,
+    })
+}
+
+impl Driver {
+    /// Tells the stream about the checkpoint the next superstep starts from.
+    pub(super) fn emit_checkpoint(&mut self, entries: &[Entry]) {
+        let (Some(_), Some(thread)) = (&self.saver, &self.run.thread) else { return };
+        if !self.emitter.wants_checkpoints() {
+            return;
+        }
+        let Some(metadata) = self.metadata.clone() else { return };
+        let layout = &self.layout;
+        let tasks = entries.iter().map(|entry| {
+            let record = self.pending.task(entry.task.id());
+            let output = record.and_then(super::pending::TaskRecord::output);
+            let writes = output.and_then(|output| {
+                let writes = output.iter().map(|(n, blob)| record::decode_write(layout, n, blob));
+                writes.collect::<Result<Vec<_>, _>>().ok()
+            });
+            let result = writes.map(|writes| snapshot_result(layout, &self.emitter.keys, &writes));
+            let inner = layout.nodes[entry.node].inner.as_ref();
+            let inner = inner.filter(|inner| inner.memory != Memory::Nothing);
+            let at = || CheckpointRef::latest(thread.clone()).in_namespace(entry.task.namespace_shared());
+            TaskSnapshot {
+                id: entry.task.id(),
+                name: entry.task.inner.name.clone(),
+                error: record.and_then(super::pending::TaskRecord::error),
+                interrupts: record.map(|record| record.questions.clone()).unwrap_or_default(),
+                result: result.filter(|result| !is_empty(result)),
+                state: inner.map(|_| Inner::At(at())),
+            }
+        });
+        let snapshot = RawSnapshot {
+            values: self.head.shown(layout, &layout.shown).unwrap_or_default(),
+            next: entries.iter().map(|entry| entry.task.inner.name.clone()).collect(),
+            config: reference(thread, &self.ns, self.id, &metadata),
+            parent: self.before.map(|id| reference(thread, &self.ns, id, &metadata)),
+            created_at: None,
+            tasks: tasks.collect(),
+            interrupts: Vec::new(),
+            metadata: Some(metadata),
+        };
+        self.emitter.checkpoint(self.step - 1, snapshot);
+    }
+}
+
+fn is_empty(value: &superstep_checkpoint::Value) -> bool {
+    use superstep_checkpoint::Value;
+    match value {
+        Value::Null => true,
+        Value::Map(map) => map.is_empty(),
+        _ => false,
+    }
+}
+
+/// A row that was read, and the schema that knows its type.
+pub(crate) struct SeenRow(crate::state::Row);
+
+impl SeenRow {
+    pub(crate) fn of(head: &Head) -> Self {
+        Self(head.row.clone())
+    }
+
+    /// The state, if it is an `S`.
+    pub(crate) fn typed<S: Send + Sync + 'static>(self) -> Result<Arc<S>, RunError> {
+        self.0.cells().clone().downcast().map_err(|_| {
+            RunError::Invalid(
+                "the checkpoint belongs to a subgraph with another state; look at it with `raw()`"
+                    .to_owned(),
+            )
+        })
+    }
+}

@@ -1,0 +1,298 @@
+use std::fmt;
+use std::future::{Future, IntoFuture};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use superstep_checkpoint::{
+    Blob, CacheKey, Interrupt, Map, TaskWrites, Value, from_value, to_value,
+};
+use tokio::sync::oneshot;
+
+use crate::engine::{Path, Ran, Started, Suspension, Task, Write, cache_key, lock, names, retry_after, run_watched};
+use crate::error::{NodeError, panic_text};
+use crate::graph::{CachePolicy, RetryPolicy, TimeoutPolicy};
+use crate::state::Payload;
+
+/// What a recorded call may return.
+pub trait Recordable: Serialize + DeserializeOwned + Clone + Send + Sync + 'static {}
+
+impl<T: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Recordable for T {}
+
+type CallFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, NodeError>> + Send + 'a>>;
+type Make<'a, T> = Box<dyn Fn(Task) -> CallFuture<'a, T> + Send + Sync + 'a>;
+
+/// A call whose result is recorded: after a pause or a crash it returns the record instead of running again.
+///
+/// Made by [`Task::call`]; await it. A call that has begun must be awaited to its end, or [spawned](Self::spawn).
+#[must_use = "a call does nothing until it is awaited or spawned"]
+pub struct Call<'a, T> {
+    caller: Task,
+    name: Arc<str>,
+    index: usize,
+    make: Make<'a, T>,
+    args: Value,
+    retry: Vec<RetryPolicy>,
+    timeout: Option<TimeoutPolicy>,
+    cache: Option<CachePolicy>,
+}
+
+impl<T> fmt::Debug for Call<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call").field("name", &self.name).field("index", &self.index).finish_non_exhaustive()
+    }
+}
+
+impl Task {
+    /// A recorded call: `function` runs at most once to success for this task, whatever happens in between.
+    ///
+    /// Calls are known by their name and the order in which they are made, so a node must make the same calls when it
+    /// runs again with the same input and answers.
+    #[doc(alias = "task")]
+    pub fn call<'a, F, R, T, E>(&self, name: impl Into<Arc<str>>, function: F) -> Call<'a, T>
+    where
+        F: Fn() -> R + Send + Sync + 'a,
+        R: Future<Output = Result<T, E>> + Send + 'a,
+        T: Recordable,
+        E: Into<NodeError>,
+    {
+        self.call_with(name, move |_| function())
+    }
+
+    /// As [`call`](Self::call), for a function that uses the task of the call itself: to ask, to emit, to make calls of
+    /// its own.
+    pub fn call_with<'a, F, R, T, E>(&self, name: impl Into<Arc<str>>, function: F) -> Call<'a, T>
+    where
+        F: Fn(Task) -> R + Send + Sync + 'a,
+        R: Future<Output = Result<T, E>> + Send + 'a,
+        T: Recordable,
+        E: Into<NodeError>,
+    {
+        Call {
+            caller: self.clone(),
+            name: name.into(),
+            index: self.next_call(),
+            make: Box::new(move |task| {
+                let future = function(task);
+                Box::pin(async move { future.await.map_err(Into::into) })
+            }),
+            args: Value::List(Vec::new()),
+            retry: Vec::new(),
+            timeout: None,
+            cache: None,
+        }
+    }
+}
+
+impl<'a, T: Recordable> Call<'a, T> {
+    /// The arguments of the call: shown in streams, and the key of its cached result.
+    pub fn args(mut self, args: impl Serialize) -> Self {
+        self.args = match to_value(&args) {
+            Ok(Value::List(list)) => Value::List(list),
+            Ok(one) => Value::List(vec![one]),
+            Err(_) => Value::List(Vec::new()),
+        };
+        self
+    }
+
+    /// Tries again when the call fails.
+    pub fn retry(mut self, policy: impl Into<RetryPolicy>) -> Self {
+        self.retry.push(policy.into());
+        self
+    }
+
+    /// Limits the time of one attempt.
+    pub fn timeout(mut self, policy: TimeoutPolicy) -> Self {
+        self.timeout = Some(policy);
+        self
+    }
+
+    /// Uses a result again that an equal call had before, on any thread, if the graph has a cache.
+    pub fn cache(mut self, policy: CachePolicy) -> Self {
+        self.cache = Some(policy);
+        self
+    }
+
+    async fn run(self) -> Result<T, NodeError> {
+        let inflight = self.caller.enter();
+        self.caller.note_progress();
+        let task = self.caller.child(self.name.clone(), self.index);
+        let superstep = task.inner.superstep.clone();
+        lock(&superstep.calls).insert(self.name.clone());
+        let input = Value::List(vec![self.args.clone(), Value::Map(Map::new())]);
+        superstep.emitter.task_start(&task, task.step(), &input, &[names::PUSH.into()]);
+        if let Some(returned) = task.stored().returned {
+            return self.replay(&task, returned);
+        }
+        let key = self.cache_key(&task);
+        if let (Some(key), Some(cache)) = (&key, &superstep.run.cache) {
+            if let Some((_, blob)) = cache.get(key).await?.and_then(|mut kept| kept.pop()) {
+                let returned = blob.to_value()?;
+                self.keep(&task, vec![(names::RETURN, returned.clone())]).await?;
+                return self.replay(&task, returned);
+            }
+        }
+        match self.attempts(&task).await {
+            Ok(Ran::Returned(value)) => {
+                let writes = [Write::Return(Payload::new(value.clone()))];
+                let returned = to_value(&value)?;
+                let mut stored = vec![(names::RETURN, returned.clone())];
+                if let Some(answers) = task.answers() {
+                    stored.push((names::RESUME, Value::List(answers)));
+                }
+                self.keep(&task, stored).await?;
+                if let (Some(key), Some(cache)) = (key, &superstep.run.cache) {
+                    let ttl = self.cache.as_ref().and_then(|policy| policy.ttl);
+                    let kept = vec![(names::RETURN.into(), Blob::from_value(&returned)?)];
+                    cache.put(key, kept, ttl).await?;
+                }
+                superstep.emitter.update(&self.name, &writes, false);
+                superstep.emitter.task_end(&task, task.step(), &writes, None, &[]);
+                self.caller.note_progress();
+                Ok(value)
+            }
+            Ok(Ran::Suspended(suspension)) => {
+                let questions = &suspension.questions;
+                if !questions.is_empty() {
+                    let mut stored = vec![(names::INTERRUPT, Interrupt::list_to(questions))];
+                    if let Some(answers) = task.answers() {
+                        stored.push((names::RESUME, Value::List(answers)));
+                    }
+                    self.keep(&task, stored).await?;
+                }
+                superstep.emitter.task_end(&task, task.step(), &[], None, questions);
+                drop(inflight);
+                self.caller.suspend_with(suspension);
+                std::future::pending().await
+            }
+            Err(error) => {
+                superstep.emitter.task_end(&task, task.step(), &[], Some(&error), &[]);
+                self.keep(&task, vec![(names::ERROR, Value::from(error.stored()))]).await?;
+                Err(error)
+            }
+        }
+    }
+
+    fn replay(&self, task: &Task, returned: Value) -> Result<T, NodeError> {
+        let writes = [Write::Return(Payload::new(returned.clone()))];
+        task.inner.superstep.emitter.update(&self.name, &writes, true);
+        from_value(returned).map_err(|error| {
+            NodeError::permanent(format!(
+                "the recorded result of call `{}` is not of the type the call returns: {error}",
+                self.name
+            ))
+        })
+    }
+
+    fn cache_key(&self, task: &Task) -> Option<CacheKey> {
+        let policy = self.cache.as_ref()?;
+        let ns = vec!["__pregel_ns_writes".to_owned(), "task".to_owned(), task.name().to_owned()];
+        Some(CacheKey { ns, key: cache_key(&self.args, policy) })
+    }
+
+    async fn attempts(&self, task: &Task) -> Result<Ran<T>, NodeError> {
+        let mut attempt = 1;
+        loop {
+            task.begin_attempt(attempt);
+            let start = AssertUnwindSafe(|| (self.make)(task.clone()));
+            let error = match catch_unwind(start) {
+                Err(panic) => NodeError::panicked(task.name(), &panic_text(&*panic)),
+                Ok(future) => match run_watched(future, task, self.timeout).await {
+                    Ok(Ran::Suspended(Suspension { refused: Some(error), .. })) => error,
+                    Ok(ran) => return Ok(ran),
+                    Err(error) => error,
+                },
+            };
+            match retry_after(&self.retry, &error, attempt) {
+                Some(wait) => tokio::time::sleep(wait).await,
+                None => return Err(error),
+            }
+            attempt += 1;
+        }
+    }
+
+    /// Stores what the call did before anybody is told.
+    async fn keep(&self, task: &Task, writes: Vec<(&'static str, Value)>) -> Result<(), NodeError> {
+        let superstep = &task.inner.superstep;
+        let (Some(saver), Some(thread)) = (&superstep.saver, &superstep.run.thread) else {
+            return Ok(());
+        };
+        let writes = writes
+            .into_iter()
+            .map(|(name, value)| Ok((name.into(), Blob::from_value(&value)?)))
+            .collect::<Result<_, superstep_checkpoint::Error>>()?;
+        let writes = TaskWrites {
+            task: task.id(),
+            path: task.inner.path.text(),
+            writes,
+            replaces: false,
+        };
+        if !superstep.stores {
+            lock(&superstep.unsaved).push(writes);
+            return Ok(());
+        }
+        saver.put_writes(thread, &superstep.ns, superstep.checkpoint, vec![writes]).await?;
+        Ok(())
+    }
+}
+
+impl<T: Recordable> Call<'static, T> {
+    /// Starts the call now, beside the node. The superstep waits for it even if nobody else does.
+    pub fn spawn(self) -> Spawned<T> {
+        let (tell, told) = oneshot::channel();
+        let superstep = self.caller.inner.superstep.clone();
+        let inflight = self.caller.enter();
+        let future = Box::pin(async move {
+            let result = self.run().await;
+            drop(inflight);
+            // Nobody may be listening any more; the result is recorded all the same.
+            let _ = tell.send(result);
+        });
+        lock(&superstep.started).push(Started { future });
+        superstep.wake();
+        Spawned { told }
+    }
+}
+
+impl<'a, T: Recordable> IntoFuture for Call<'a, T> {
+    type Output = Result<T, NodeError>;
+    type IntoFuture = CallFuture<'a, T>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.run())
+    }
+}
+
+/// A recorded call that runs beside the node. Await it for the result.
+#[derive(Debug)]
+pub struct Spawned<T> {
+    told: oneshot::Receiver<Result<T, NodeError>>,
+}
+
+impl<T> Future for Spawned<T> {
+    type Output = Result<T, NodeError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match Pin::new(&mut self.told).poll(cx) {
+            Poll::Ready(Ok(result)) => Poll::Ready(result),
+            // The call stopped to ask, and so will this task.
+            Poll::Ready(Err(_)) | Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+impl From<u32> for RetryPolicy {
+    fn from(attempts: u32) -> Self {
+        Self::attempts(attempts)
+    }
+}
+
+impl Task {
+    fn child(&self, name: Arc<str>, index: usize) -> Task {
+        let path = Path::Call(Box::new(self.inner.path.clone()), index);
+        self.called(name, path, index)
+    }
+}

@@ -1,0 +1,399 @@
+//! From a declared graph to channels, nodes and triggers.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::builder::{Branch, NodeDecl, StateGraph, Targets};
+use super::compiled::{Compiled, CompiledGraph};
+use super::policy::NodeOptions;
+use crate::engine::{
+    ControlKind, ControlSpec, END, Layout, NodeDef, Path, Reads, START, StartValue, TASKS, names,
+    not_an_update,
+};
+use crate::error::{CompileError, NodeError};
+use crate::node::{
+    AnyNode, BoxFuture, Goto, Invocation, Node, Output, RouteContext, Router, Routes,
+};
+use crate::state::{ErasedSchema, Row, Schema, State, Writes};
+
+impl<S: State, O> StateGraph<S, O> {
+    /// Checks the graph and makes it ready to run.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the graph, at once.
+    pub fn compile(self) -> Result<CompiledGraph<S, O>, CompileError> {
+        let (problems, warnings) = self.check();
+        if !problems.is_empty() {
+            return Err(CompileError::new(problems));
+        }
+        for warning in &warnings {
+            tracing::warn!(graph = %self.name, "{warning}");
+        }
+        let (breakpoints, step_timeout, memory, finish) =
+            (self.breakpoints.clone(), self.step_timeout, self.memory, self.finish);
+        let edges = self.drawn_edges();
+        let layout = Arc::new(self.layout());
+        let compiled = Compiled {
+            layout,
+            breakpoints,
+            step_timeout,
+            memory,
+            warnings,
+            edges,
+            saver: None,
+            store: None,
+            cache: None,
+        };
+        Ok(CompiledGraph::new(Arc::new(compiled), finish))
+    }
+
+    fn layout(self) -> Layout {
+        let Self { schema, name, nodes, edges, joins, branches, defaults, default_handler, input, output, lenient, .. } =
+            self;
+        let schema = Arc::new(schema);
+        let erased: Arc<dyn ErasedSchema> = schema.clone();
+        let channels = erased.specs();
+        let index = |names: &[Arc<str>]| {
+            let found = names.iter().map(|name| channels.iter().position(|c| c.name == *name));
+            found.flatten().collect::<Vec<usize>>()
+        };
+        let public: Vec<usize> =
+            (0..channels.len()).filter(|at| !channels[*at].private).collect();
+        let input = input.as_deref().map_or_else(|| public.clone(), index);
+        let output = output.as_deref().map_or_else(|| public.clone(), index);
+
+        let mut plan = Plan::new(nodes, defaults, default_handler);
+        plan.lay_controls(joins);
+        let defs = plan.define(&edges, branches, |decl: Option<&NodeDecl>| match decl {
+            None => Reads::Start,
+            Some(decl) => Reads::Channels(match &decl.reads {
+                None => public.clone(),
+                Some(names) => index(names),
+            }),
+        }, &erased, &input, lenient);
+        let Plan { controls, .. } = plan;
+
+        let triggered = (0..controls.len())
+            .map(|control| {
+                let hit = |def: &&NodeDef| def.triggers.contains(&control);
+                defs.iter().enumerate().filter(|(_, def)| hit(def)).map(|(at, _)| at).collect()
+            })
+            .collect();
+        let deferred = (controls.iter().enumerate())
+            .filter(|(_, spec)| {
+                matches!(
+                    spec.kind,
+                    ControlKind::Branch { deferred: true } | ControlKind::Join { deferred: true, .. }
+                )
+            })
+            .map(|(at, _)| at)
+            .collect();
+        let mut by_rank: Vec<usize> = (0..defs.len()).collect();
+        by_rank.sort_by_key(|at| defs[*at].name.clone());
+        let mut rank = vec![0; defs.len()];
+        for (place, node) in by_rank.into_iter().enumerate() {
+            rank[node] = u32::try_from(place).unwrap_or(u32::MAX);
+        }
+        let names = channels.iter().map(|spec| &spec.name);
+        let names = names.chain(controls.iter().map(|spec| &spec.name));
+        let mut slot_by_name: HashMap<Arc<str>, usize> =
+            names.enumerate().map(|(slot, name)| (name.clone(), slot)).collect();
+        slot_by_name.insert(TASKS.into(), slot_by_name.len());
+        let branch_of = defs
+            .iter()
+            .map(|def| {
+                let name = format!("branch:to:{}", def.name);
+                controls.iter().position(|spec| *spec.name == *name)
+            })
+            .collect();
+        let node_by_name = defs.iter().enumerate().map(|(at, def)| (def.name.clone(), at)).collect();
+        let empty_schema: Arc<Schema<S>> = schema;
+        let erased_again = erased.clone();
+        Layout {
+            name,
+            managed: erased.managed_values().to_vec(),
+            schema: erased,
+            empty: Arc::new(move || {
+                Row::new(Arc::new(S::empty(&empty_schema)), erased_again.clone())
+            }),
+            shown: (0..channels.len()).collect(),
+            channels,
+            controls,
+            nodes: defs,
+            rank,
+            triggered,
+            deferred,
+            node_by_name,
+            slot_by_name,
+            branch_of,
+            input,
+            output,
+            single: false,
+            lenient,
+        }
+    }
+}
+
+/// The layout while it is being laid.
+struct Plan {
+    nodes: Vec<NodeDecl>,
+    /// For each node, the error handler that stands in for it.
+    handlers: Vec<Option<usize>>,
+    controls: Vec<ControlSpec>,
+    /// For each join: its control channel, its members, its target.
+    joins: Vec<(usize, Vec<Arc<str>>, Arc<str>)>,
+}
+
+impl Plan {
+    fn new(nodes: Vec<NodeDecl>, defaults: NodeOptions, default_handler: Option<AnyNode>) -> Self {
+        let mut nodes = nodes;
+        let mut handlers = vec![None; nodes.len()];
+        let mut extra: Vec<NodeDecl> = Vec::new();
+        let handler_decl = |name: Arc<str>, node: AnyNode, like: Option<&NodeDecl>| NodeDecl {
+            name,
+            inner: node.0.subgraph(),
+            node,
+            options: NodeOptions {
+                retry: defaults.retry.clone(),
+                timeout: defaults.timeout,
+                ..NodeOptions::default()
+            },
+            handler: None,
+            destinations: Vec::new(),
+            reads: like.and_then(|decl| decl.reads.clone()),
+            writes: None,
+        };
+        let first = nodes.len();
+        for (at, decl) in nodes.iter_mut().enumerate() {
+            decl.options.retry = decl.options.retry.take().or_else(|| defaults.retry.clone());
+            decl.options.timeout = decl.options.timeout.or(defaults.timeout);
+            decl.options.cache = decl.options.cache.take().or_else(|| defaults.cache.clone());
+            if let Some(handler) = decl.handler.take() {
+                handlers[at] = Some(first + extra.len());
+                let name = format!("__error_handler__{}", decl.name);
+                extra.push(handler_decl(name.into(), handler, Some(decl)));
+            }
+        }
+        if let Some(handler) = default_handler {
+            let at = first + extra.len();
+            for slot in handlers.iter_mut().filter(|slot| slot.is_none()) {
+                *slot = Some(at);
+            }
+            extra.push(handler_decl("__default_error_handler__".into(), handler, None));
+        }
+        handlers.resize(first + extra.len(), None);
+        nodes.extend(extra);
+        Self { nodes, handlers, controls: Vec::new(), joins: Vec::new() }
+    }
+
+    /// Control channels: the input, one trigger for each node, one for each join.
+    fn lay_controls(&mut self, joins: Vec<(Vec<Arc<str>>, Arc<str>)>) {
+        self.controls.push(ControlSpec { name: START.into(), kind: ControlKind::Start });
+        for decl in &self.nodes {
+            self.controls.push(ControlSpec {
+                name: format!("branch:to:{}", decl.name).into(),
+                kind: ControlKind::Branch { deferred: decl.options.defer },
+            });
+        }
+        for (members, to) in joins.into_iter().filter(|(_, to)| &**to != END) {
+            let deferred = self.nodes.iter().any(|decl| decl.name == to && decl.options.defer);
+            let name = format!("join:{}:{to}", members.join("+"));
+            self.joins.push((self.controls.len(), members.clone(), to));
+            self.controls.push(ControlSpec {
+                name: name.into(),
+                kind: ControlKind::Join { members, deferred },
+            });
+        }
+    }
+
+    /// The control channel that triggers a node by name.
+    fn branch(&self, node: &str) -> Option<usize> {
+        self.nodes.iter().position(|decl| &*decl.name == node).map(|at| at + 1)
+    }
+
+    fn define(
+        &mut self,
+        edges: &[(Arc<str>, Arc<str>)],
+        branches: Vec<Branch>,
+        reads: impl Fn(Option<&NodeDecl>) -> Reads,
+        schema: &Arc<dyn ErasedSchema>,
+        input: &[usize],
+        lenient: bool,
+    ) -> Vec<NodeDef> {
+        let mut routers: HashMap<Arc<str>, Vec<Arc<dyn Router>>> = HashMap::new();
+        for branch in branches {
+            let router = declared(branch.router.0, branch.targets, lenient);
+            routers.entry(branch.from).or_default().push(router);
+        }
+        let mut outgoing: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (from, to) in edges {
+            if let Some(control) = self.branch(to) {
+                let list = outgoing.entry(from).or_default();
+                if !list.contains(&control) {
+                    list.push(control);
+                }
+            }
+        }
+        let start = Start { schema: schema.clone(), input: input.to_vec(), lenient };
+        let mut defs = vec![NodeDef {
+            name: START.into(),
+            node: Arc::new(start),
+            triggers: vec![0],
+            trigger_names: vec![START.into()],
+            id_tail: id_tail(START, &[START.into()]),
+            reads: reads(None),
+            edges: outgoing.remove(START).unwrap_or_default(),
+            joins: Vec::new(),
+            routers: routers.remove(START).unwrap_or_default(),
+            options: NodeOptions::default(),
+            handler: None,
+            hidden: true,
+            inner: None,
+        }];
+        for (at, decl) in self.nodes.iter().enumerate() {
+            let mut triggers = vec![at + 1];
+            let own = self.joins.iter().filter(|(_, _, to)| *to == decl.name);
+            triggers.extend(own.map(|(control, ..)| *control));
+            let mut trigger_names: Vec<Arc<str>> =
+                triggers.iter().map(|control| self.controls[*control].name.clone()).collect();
+            trigger_names.sort();
+            let joins = self.joins.iter().filter_map(|(control, members, _)| {
+                Some((*control, members.iter().position(|member| *member == decl.name)?))
+            });
+            defs.push(NodeDef {
+                name: decl.name.clone(),
+                node: decl.node.0.clone(),
+                id_tail: id_tail(&decl.name, &trigger_names),
+                triggers,
+                trigger_names,
+                reads: reads(Some(decl)),
+                edges: outgoing.remove(&*decl.name).unwrap_or_default(),
+                joins: joins.collect(),
+                routers: routers.remove(&decl.name).unwrap_or_default(),
+                options: decl.options.clone(),
+                // The node that takes the input stands before all others.
+                handler: self.handlers[at].map(|handler| handler + 1),
+                hidden: false,
+                inner: decl.inner.clone(),
+            });
+        }
+        defs
+    }
+}
+
+pub(crate) fn id_tail(name: &str, triggers: &[Arc<str>]) -> String {
+    format!("{name}{}{}", "__pregel_pull", triggers.concat())
+}
+
+/// A router that may only lead where it was declared to.
+fn declared(router: Arc<dyn Router>, targets: Targets, lenient: bool) -> Arc<dyn Router> {
+    match targets.0 {
+        None => router,
+        Some(targets) => Arc::new(Declared { router, targets, lenient }),
+    }
+}
+
+struct Declared {
+    router: Arc<dyn Router>,
+    targets: Vec<(Arc<str>, Arc<str>)>,
+    lenient: bool,
+}
+
+impl Declared {
+    fn translate(&self, routes: Routes) -> Result<Routes, NodeError> {
+        let to = routes.to.into_iter().map(|goto| match goto {
+            Some(Goto::Node(answer)) => self.target(&answer).map(|name| Some(Goto::Node(name))),
+            None if self.lenient => Err(NodeError::bad_route(
+                "KeyError",
+                "a router gave no answer, which is none of its declared targets".to_owned(),
+            )),
+            other => Ok(other),
+        });
+        Ok(Routes { to: to.collect::<Result<_, _>>()? })
+    }
+
+    fn target(&self, answer: &str) -> Result<Arc<str>, NodeError> {
+        let found = self.targets.iter().find(|(known, _)| &**known == answer);
+        found.map(|(_, node)| node.clone()).ok_or_else(|| {
+            let known: Vec<_> = self.targets.iter().map(|(known, _)| format!("`{known}`")).collect();
+            let text = format!(
+                "a router answered `{answer}`, which is none of its declared targets {}",
+                known.join(", ")
+            );
+            NodeError::bad_route("KeyError", text)
+        })
+    }
+}
+
+impl Router for Declared {
+    fn route_now(
+        &self,
+        state: &(dyn std::any::Any + Send + Sync),
+    ) -> Option<Result<Routes, NodeError>> {
+        Some(self.router.route_now(state)?.and_then(|routes| self.translate(routes)))
+    }
+
+    fn route(&self, context: RouteContext) -> BoxFuture<Result<Routes, NodeError>> {
+        let answer = self.router.route(context);
+        let this =
+            Self { router: self.router.clone(), targets: self.targets.clone(), lenient: self.lenient };
+        Box::pin(async move { this.translate(answer.await?) })
+    }
+}
+
+/// The node that turns the input of a run into writes.
+struct Start {
+    schema: Arc<dyn ErasedSchema>,
+    input: Vec<usize>,
+    lenient: bool,
+}
+
+impl Start {
+    fn writes(&self, start: Option<StartValue>) -> Result<Writes, NodeError> {
+        let mut writes = match start {
+            None => Writes::new(),
+            Some(StartValue::Writes(writes)) => writes,
+            Some(StartValue::Arg(payload)) => {
+                let value = payload.to_value()?;
+                if !matches!(value, superstep_checkpoint::Value::Map(_)) {
+                    return Err(not_an_update(START, &value));
+                }
+                let (writes, problems) = self.schema.parse_map(value)?;
+                if !problems.is_empty() {
+                    return Err(NodeError::invalid_update(problems.join("; "), None));
+                }
+                writes
+            }
+        };
+        if self.lenient {
+            writes.unknown.clear();
+        }
+        writes.list.retain(|(at, _)| self.input.contains(at));
+        Ok(writes)
+    }
+}
+
+impl Node for Start {
+    fn run(&self, call: Invocation) -> BoxFuture<Result<Output, NodeError>> {
+        Box::pin(std::future::ready(self.writes(call.start).map(Output::writes)))
+    }
+}
+
+/// The path of the node that takes the input.
+#[cfg(test)]
+fn start_path() -> Path {
+    Path::Pull(START.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_id_of_a_task_ends_with_its_sorted_triggers() {
+        let triggers = ["branch:to:c".into(), "join:a+b:c".into()];
+        assert_eq!(id_tail("c", &triggers), "c__pregel_pullbranch:to:cjoin:a+b:c");
+        assert_eq!(start_path().text(), "~__pregel_pull, __start__");
+        assert_eq!(names::PUSH, "__pregel_push");
+    }
+}

@@ -1,0 +1,199 @@
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use superstep_checkpoint::{
+    AnyCache, AnyCheckpointer, AnyStore, Cache, Checkpointer, IdClock, Store, Value,
+};
+
+use super::breakpoint::Breakpoints;
+use crate::engine::{CheckpointIds, Context, Layout, cache_ns};
+use crate::error::RunError;
+use crate::run::{Invoke, IntoInput, RunStream, Target, Thread};
+use crate::state::State;
+
+/// What a graph remembers when it runs inside a task of another graph.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Memory {
+    /// Each call begins anew, and a call that was interrupted goes on where it was.
+    #[default]
+    PerCall,
+    /// All calls on a thread continue one history.
+    PerThread,
+    /// Nothing is stored; a call that was interrupted begins anew.
+    Nothing,
+}
+
+/// A graph that was checked, without the type of its state.
+pub(crate) struct Compiled {
+    pub(crate) layout: Arc<Layout>,
+    pub(crate) breakpoints: Breakpoints,
+    pub(crate) step_timeout: Option<Duration>,
+    pub(crate) memory: Memory,
+    pub(crate) warnings: Vec<String>,
+    pub(crate) edges: Vec<super::draw::DrawnEdge>,
+    pub(crate) saver: Option<AnyCheckpointer>,
+    pub(crate) store: Option<AnyStore>,
+    pub(crate) cache: Option<AnyCache>,
+}
+
+impl Compiled {
+    fn with(&self, change: impl FnOnce(&mut Self)) -> Arc<Self> {
+        let mut copy = Self {
+            layout: self.layout.clone(),
+            breakpoints: self.breakpoints.clone(),
+            step_timeout: self.step_timeout,
+            memory: self.memory,
+            warnings: self.warnings.clone(),
+            edges: self.edges.clone(),
+            saver: self.saver.clone(),
+            store: self.store.clone(),
+            cache: self.cache.clone(),
+        };
+        change(&mut copy);
+        Arc::new(copy)
+    }
+
+    pub(crate) fn with_memory(&self, memory: Memory) -> Arc<Self> {
+        self.with(|graph| graph.memory = memory)
+    }
+}
+
+/// A graph that was checked and can run. Cheap to clone.
+///
+/// `S` is its state; `O` is what it returns, which is the state unless the graph was declared with
+/// [`output`](crate::StateGraph::output).
+#[doc(alias = "CompiledStateGraph")]
+pub struct CompiledGraph<S: State, O = S> {
+    graph: Arc<Compiled>,
+    pub(crate) finish: fn(Arc<S>) -> O,
+    pub(crate) context: Context,
+    pub(crate) ids: Arc<dyn CheckpointIds>,
+    pub(crate) metadata: BTreeMap<String, Value>,
+}
+
+impl<S: State, O> Clone for CompiledGraph<S, O> {
+    fn clone(&self) -> Self {
+        Self {
+            graph: self.graph.clone(),
+            finish: self.finish,
+            context: self.context.clone(),
+            ids: self.ids.clone(),
+            metadata: self.metadata.clone(),
+        }
+    }
+}
+
+impl<S: State, O> fmt::Debug for CompiledGraph<S, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let nodes: Vec<_> = self.graph.layout.nodes.iter().map(|node| &node.name).collect();
+        f.debug_struct("CompiledGraph").field("nodes", &nodes).finish_non_exhaustive()
+    }
+}
+
+impl<S: State, O> CompiledGraph<S, O> {
+    pub(crate) fn new(graph: Arc<Compiled>, finish: fn(Arc<S>) -> O) -> Self {
+        Self {
+            graph,
+            finish,
+            context: Context::default(),
+            ids: Arc::new(IdClock::new()),
+            metadata: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn inner(&self) -> &Arc<Compiled> {
+        &self.graph
+    }
+
+    /// Keeps threads in this saver.
+    pub fn with_checkpointer(self, saver: impl Checkpointer) -> Self {
+        self.with_any_checkpointer(AnyCheckpointer::new(saver))
+    }
+
+    /// Keeps threads in this saver, whose type was erased.
+    pub fn with_any_checkpointer(mut self, saver: AnyCheckpointer) -> Self {
+        self.graph = self.graph.with(|graph| graph.saver = Some(saver));
+        self
+    }
+
+    /// Gives nodes this long-term memory.
+    pub fn with_store(self, store: impl Store) -> Self {
+        self.with_any_store(AnyStore::new(store))
+    }
+
+    /// Gives nodes this long-term memory, whose type was erased.
+    pub fn with_any_store(mut self, store: AnyStore) -> Self {
+        self.graph = self.graph.with(|graph| graph.store = Some(store));
+        self
+    }
+
+    /// Keeps results of nodes with a [`CachePolicy`](crate::CachePolicy) in this cache.
+    pub fn with_cache(self, cache: impl Cache) -> Self {
+        self.with_any_cache(AnyCache::new(cache))
+    }
+
+    /// Keeps results of nodes in this cache, whose type was erased.
+    pub fn with_any_cache(mut self, cache: AnyCache) -> Self {
+        self.graph = self.graph.with(|graph| graph.cache = Some(cache));
+        self
+    }
+
+    /// Gives runs a value that nodes ask for as [`Ctx<T>`](crate::Ctx), such as a client. One for each type.
+    #[doc(alias = "context_schema")]
+    pub fn with_context<T: Clone + Send + Sync + 'static>(mut self, value: T) -> Self {
+        self.context.insert(value);
+        self
+    }
+
+    /// Attaches a value to every checkpoint, such as a user or a release.
+    pub fn with_metadata(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.metadata.insert(key.into(), value.into());
+        self
+    }
+
+    /// Makes ids of checkpoints in another way than with a clock. For tests that want the same ids each time.
+    pub fn with_checkpoint_ids(mut self, ids: Arc<dyn CheckpointIds>) -> Self {
+        self.ids = ids;
+        self
+    }
+
+    /// What [`compile`](crate::StateGraph::compile) found suspicious but did not refuse.
+    pub fn warnings(&self) -> &[String] {
+        &self.graph.warnings
+    }
+
+    /// The thread with this id, to run the graph on and to look at.
+    pub fn thread(&self, id: impl Into<Arc<str>>) -> Thread<S, O> {
+        Thread::new(self.clone(), id.into())
+    }
+
+    /// Runs the graph without a thread. Only for graphs without a checkpointer.
+    pub fn invoke(&self, input: impl IntoInput<S>) -> Invoke<S, O> {
+        Invoke::new(Target::new(self.clone(), None), input.into_input())
+    }
+
+    /// Runs the graph without a thread, event by event.
+    pub fn stream(&self, input: impl IntoInput<S>) -> RunStream<S, O> {
+        RunStream::new(Target::new(self.clone(), None), input.into_input())
+    }
+
+    /// Forgets cached results: of these nodes, or of all.
+    ///
+    /// # Errors
+    /// The graph has no cache, or the cache failed.
+    pub async fn clear_cache(&self, nodes: Option<&[&str]>) -> Result<(), RunError> {
+        let Some(cache) = &self.graph.cache else {
+            return Err(RunError::Invalid(
+                "the graph has no cache to clear; add one with `with_cache`".to_owned(),
+            ));
+        };
+        let Some(nodes) = nodes else { return Ok(cache.clear(None).await?) };
+        for node in nodes {
+            cache.clear(Some(&cache_ns(&self.graph.layout.name, node))).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,162 @@
+//! Pictures of graphs.
+
+use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use super::builder::StateGraph;
+use super::compiled::{Compiled, CompiledGraph};
+use crate::engine::{END, START};
+use crate::state::State;
+
+/// An edge as it is drawn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct DrawnEdge {
+    from: Arc<str>,
+    to: Arc<str>,
+    /// Only sometimes followed.
+    conditional: bool,
+    /// What the router answers, if that is not the name of the node.
+    label: Option<Arc<str>>,
+}
+
+impl<S: State, O> StateGraph<S, O> {
+    pub(super) fn drawn_edges(&self) -> Vec<DrawnEdge> {
+        let plain = |from: &Arc<str>, to: &Arc<str>, conditional| DrawnEdge {
+            from: from.clone(),
+            to: to.clone(),
+            conditional,
+            label: None,
+        };
+        let mut edges: Vec<DrawnEdge> =
+            self.edges.iter().map(|(from, to)| plain(from, to, false)).collect();
+        for (from, to) in &self.joins {
+            edges.extend(from.iter().map(|from| plain(from, to, false)));
+        }
+        for branch in &self.branches {
+            match &branch.targets.0 {
+                Some(targets) => edges.extend(targets.iter().map(|(label, to)| DrawnEdge {
+                    label: (label != to).then(|| label.clone()),
+                    ..plain(&branch.from, to, true)
+                })),
+                None => {
+                    let end: Arc<str> = END.into();
+                    let all = self.nodes.iter().map(|node| &node.name).chain([&end]);
+                    edges.extend(all.map(|to| plain(&branch.from, to, true)));
+                }
+            }
+        }
+        for node in &self.nodes {
+            edges.extend(node.destinations.iter().map(|to| plain(&node.name, to, true)));
+        }
+        // A node from which nothing leads on ends the graph.
+        let end: Arc<str> = END.into();
+        for node in &self.nodes {
+            if !edges.iter().any(|edge| edge.from == node.name) {
+                edges.push(plain(&node.name, &end, false));
+            }
+        }
+        edges
+    }
+}
+
+impl<S: State, O> CompiledGraph<S, O> {
+    /// The graph as a Mermaid flowchart: conditional edges dotted, subgraphs nested.
+    #[doc(alias = "draw_mermaid")]
+    pub fn to_mermaid(&self) -> String {
+        let mut text = String::from("flowchart TD\n");
+        mermaid(self.inner(), "", 1, &mut text);
+        text
+    }
+
+    /// The graph as text: each node with where it leads.
+    #[doc(alias = "draw_ascii")]
+    pub fn to_ascii(&self) -> String {
+        let mut text = String::new();
+        ascii(self.inner(), 0, &mut text);
+        text
+    }
+}
+
+fn node_id(prefix: &str, name: &str) -> String {
+    let plain = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' });
+    format!("{prefix}{}", plain.collect::<String>())
+}
+
+fn shown_nodes(graph: &Compiled) -> impl Iterator<Item = &crate::engine::NodeDef> {
+    graph.layout.nodes.iter().filter(|node| !node.name.starts_with("__"))
+}
+
+fn mermaid(graph: &Compiled, prefix: &str, depth: usize, text: &mut String) {
+    let pad = "    ".repeat(depth);
+    let ends = [(START, "start"), (END, "end")];
+    for (name, label) in ends {
+        let _ = writeln!(text, "{pad}{}([{label}])", node_id(prefix, name));
+    }
+    for node in shown_nodes(graph) {
+        let id = node_id(prefix, &node.name);
+        match &node.inner {
+            Some(inner) => {
+                let _ = writeln!(text, "{pad}subgraph {id}[\"{}\"]", escaped(&node.name));
+                mermaid(inner, &format!("{id}."), depth + 1, text);
+                let _ = writeln!(text, "{pad}end");
+            }
+            None => {
+                let _ = writeln!(text, "{pad}{id}[\"{}\"]", escaped(&node.name));
+            }
+        }
+    }
+    for edge in &graph.edges {
+        let (from, to) = (node_id(prefix, &edge.from), node_id(prefix, &edge.to));
+        let arrow = match (&edge.label, edge.conditional) {
+            (Some(label), _) => format!("-.->|\"{}\"|", escaped(label)),
+            (None, true) => "-.->".to_owned(),
+            (None, false) => "-->".to_owned(),
+        };
+        let _ = writeln!(text, "{pad}{from} {arrow} {to}");
+    }
+}
+
+fn escaped(name: &str) -> String {
+    name.replace('"', "#quot;")
+}
+
+fn ascii(graph: &Compiled, depth: usize, text: &mut String) {
+    let pad = "    ".repeat(depth);
+    let mut from: BTreeMap<&str, Vec<&DrawnEdge>> = BTreeMap::new();
+    for edge in &graph.edges {
+        from.entry(&edge.from).or_default().push(edge);
+    }
+    let mut queue = VecDeque::from([START]);
+    let mut seen = HashSet::from([START]);
+    let mut order = Vec::new();
+    while let Some(name) = queue.pop_front() {
+        order.push(name);
+        for edge in from.get(name).into_iter().flatten() {
+            if seen.insert(&*edge.to) {
+                queue.push_back(&edge.to);
+            }
+        }
+    }
+    let rest = shown_nodes(graph).map(|node| &*node.name).filter(|name| !seen.contains(name));
+    let order: Vec<&str> = order.into_iter().chain(rest).filter(|name| *name != END).collect();
+    for name in order {
+        let _ = writeln!(text, "{pad}[{}]", plain_name(name));
+        if let Some(inner) = shown_nodes(graph).find(|n| &*n.name == name).and_then(|n| n.inner.as_ref()) {
+            ascii(inner, depth + 1, text);
+        }
+        for edge in from.get(name).into_iter().flatten() {
+            let arrow = if edge.conditional { "..>" } else { "-->" };
+            let label = edge.label.as_ref().map(|label| format!("  ({label})")).unwrap_or_default();
+            let _ = writeln!(text, "{pad}  {arrow} {}{label}", plain_name(&edge.to));
+        }
+    }
+}
+
+fn plain_name(name: &str) -> &str {
+    match name {
+        START => "start",
+        END => "end",
+        other => other,
+    }
+}

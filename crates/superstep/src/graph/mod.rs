@@ -1,0 +1,21 @@
+//! Graphs: what is declared, and what has been checked and can run.
+
+mod breakpoint;
+mod builder;
+mod check;
+mod compile;
+mod compiled;
+mod draw;
+mod policy;
+mod subgraph;
+
+pub(crate) use breakpoint::{At, Breakpoints};
+pub use breakpoint::BreakAt;
+pub use builder::{StateGraph, Targets};
+pub(crate) use compile::id_tail;
+pub use compiled::CompiledGraph;
+pub(crate) use compiled::Compiled;
+pub use compiled::Memory;
+pub(crate) use policy::NodeOptions;
+pub use policy::{CachePolicy, RetryPolicy, TimeoutPolicy};
+pub use subgraph::{Subgraph, SubgraphInput};

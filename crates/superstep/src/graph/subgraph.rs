@@ -1,0 +1,215 @@
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use serde::Serialize;
+use superstep_checkpoint::Value;
+
+use super::compiled::{Compiled, CompiledGraph, Memory};
+use crate::engine::{StartValue, Task, value_input};
+use crate::error::{NodeError, RunError};
+use crate::node::{AnyNode, BoxFuture, FromTask, IntoNode, IntoOutput, Invocation, Node, Output};
+use crate::run::{InputKind, IntoInput};
+use crate::state::{State, Writes};
+
+/// A graph as a node of another, with functions that lead in and out of it.
+pub struct Subgraph<S, T: State, O, Enter, Leave> {
+    graph: CompiledGraph<T, O>,
+    enter: Enter,
+    leave: Leave,
+    outer: PhantomData<fn() -> S>,
+}
+
+impl<S, T: State, O, Enter, Leave> std::fmt::Debug for Subgraph<S, T, O, Enter, Leave> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Subgraph").field("graph", &self.graph).finish_non_exhaustive()
+    }
+}
+
+/// What a graph is given when it is called from a node.
+pub trait SubgraphInput<T: State>: IntoInput<T> {}
+
+impl<T: State, I: IntoInput<T>> SubgraphInput<T> for I {}
+
+impl<T: State, O> CompiledGraph<T, O> {
+    /// This graph as a node of a graph over `S`: `enter` makes its input from the outer state, `leave` makes the outer
+    /// update from its result.
+    pub fn as_node<S, I, Enter, Leave, R>(
+        &self,
+        enter: Enter,
+        leave: Leave,
+    ) -> Subgraph<S, T, O, Enter, Leave>
+    where
+        S: State,
+        Enter: Fn(&S) -> I + Send + Sync + 'static,
+        I: IntoInput<T>,
+        Leave: Fn(O) -> R + Send + Sync + 'static,
+        R: IntoOutput<S>,
+    {
+        Subgraph { graph: self.clone(), enter, leave, outer: PhantomData }
+    }
+
+    /// The same graph with another memory inside other graphs.
+    pub fn with_memory(&self, memory: Memory) -> Self {
+        let graph = self.inner().with_memory(memory);
+        let mut copy = Self::new(graph, self.finish);
+        copy.context = self.context.clone();
+        copy.ids = self.ids.clone();
+        copy
+    }
+}
+
+/// Marks nodes that are graphs with functions leading in and out.
+#[derive(Debug)]
+pub struct Between;
+
+/// Marks nodes that are graphs over the same state.
+#[derive(Debug)]
+pub struct Within;
+
+impl<S, T, O, I, R, Enter, Leave> IntoNode<S, Between> for Subgraph<S, T, O, Enter, Leave>
+where
+    S: State,
+    T: State,
+    O: Send + 'static,
+    I: IntoInput<T>,
+    R: IntoOutput<S>,
+    Enter: Fn(&S) -> I + Send + Sync + 'static,
+    Leave: Fn(O) -> R + Send + Sync + 'static,
+{
+    fn into_node(self) -> AnyNode {
+        AnyNode(Arc::new(BetweenNode {
+            graph: self.graph.inner().clone(),
+            finish: self.graph.finish,
+            enter: self.enter,
+            leave: Arc::new(self.leave),
+            types: PhantomData::<fn() -> (S, I, R)>,
+        }))
+    }
+}
+
+struct BetweenNode<S, T, O, I, R, Enter, Leave> {
+    graph: Arc<Compiled>,
+    finish: fn(Arc<T>) -> O,
+    enter: Enter,
+    leave: Arc<Leave>,
+    types: PhantomData<fn() -> (S, I, R)>,
+}
+
+impl<S, T, O, I, R, Enter, Leave> Node for BetweenNode<S, T, O, I, R, Enter, Leave>
+where
+    S: State,
+    T: State,
+    O: Send + 'static,
+    I: IntoInput<T>,
+    R: IntoOutput<S>,
+    Enter: Fn(&S) -> I + Send + Sync + 'static,
+    Leave: Fn(O) -> R + Send + Sync + 'static,
+{
+    fn run(&self, mut call: Invocation) -> BoxFuture<Result<Output, NodeError>> {
+        let state = match <Arc<S> as FromTask<S>>::from_task(&mut call) {
+            Ok(state) => state,
+            Err(error) => return Box::pin(std::future::ready(Err(error))),
+        };
+        let input = (self.enter)(&state).into_input();
+        let (graph, finish, leave) = (self.graph.clone(), self.finish, self.leave.clone());
+        let task = call.task.clone();
+        drop((state, call));
+        Box::pin(async move {
+            let state = run_inside::<T>(&task, graph, input.kind).await?;
+            leave(finish(state)).into_output()
+        })
+    }
+
+    fn subgraph(&self) -> Option<Arc<Compiled>> {
+        Some(self.graph.clone())
+    }
+}
+
+/// A graph over the same state is a node as it is: it gets the state, and what it returns is the update.
+///
+/// As in LangGraph, what comes back is folded in like any other update: a list that the graph was given and returns
+/// grows by itself. Use [`as_node`](CompiledGraph::as_node) to return only what is new.
+impl<S: State, O: Send + 'static> IntoNode<S, Within> for CompiledGraph<S, O> {
+    fn into_node(self) -> AnyNode {
+        AnyNode(Arc::new(WithinNode { graph: self.inner().clone() }))
+    }
+}
+
+struct WithinNode {
+    graph: Arc<Compiled>,
+}
+
+impl Node for WithinNode {
+    fn run(&self, call: Invocation) -> BoxFuture<Result<Output, NodeError>> {
+        let graph = self.graph.clone();
+        let Invocation { task, cells, arg, .. } = call;
+        Box::pin(async move {
+            let input = match arg {
+                Some(arg) => StartValue::Arg(arg),
+                None => value_input(task.input_value(&cells)?),
+            };
+            drop(cells);
+            let outer = task.inner.superstep.layout.schema.clone();
+            let finish = task.run_graph(graph.clone(), input).await?;
+            let values = finish.head.values(&graph.layout, &graph.layout.output)?;
+            let (writes, problems) = outer.parse_map(Value::Map(values))?;
+            if !problems.is_empty() {
+                return Err(NodeError::invalid_update(problems.join("; "), None));
+            }
+            Ok(Output::writes(Writes { list: writes.list, unknown: superstep_checkpoint::Map::new() }))
+        })
+    }
+
+    fn subgraph(&self) -> Option<Arc<Compiled>> {
+        Some(self.graph.clone())
+    }
+}
+
+async fn run_inside<T: State>(
+    task: &Task,
+    graph: Arc<Compiled>,
+    input: InputKind,
+) -> Result<Arc<T>, RunError> {
+    let start = match input {
+        InputKind::Start(start) => start,
+        InputKind::Nothing => StartValue::Writes(Writes::new()),
+        InputKind::Command(_) => {
+            return Err(RunError::Invalid(
+                "a command cannot be the input of a graph that is called from a node".to_owned(),
+            ));
+        }
+    };
+    let finish = task.run_graph(graph, start).await?;
+    let cells = finish.head.row.cells().clone();
+    drop(finish);
+    Ok(cells.downcast().expect("a graph ends with its own state type"))
+}
+
+impl Task {
+    /// Runs a graph as part of this task.
+    ///
+    /// If the graph stops before its end, this task stops with it; when the thread is resumed, the node runs again from
+    /// its first line and the graph goes on where it was.
+    ///
+    /// # Errors
+    /// The graph failed.
+    pub async fn invoke<T: State, O>(
+        &self,
+        graph: &CompiledGraph<T, O>,
+        input: impl IntoInput<T>,
+    ) -> Result<O, RunError> {
+        let state = run_inside::<T>(self, graph.inner().clone(), input.into_input().kind).await?;
+        Ok((graph.finish)(state))
+    }
+
+    /// Runs a functional graph as part of this task.
+    pub(crate) async fn run_function<A: Serialize + Clone + Send + Sync + 'static>(
+        &self,
+        graph: Arc<Compiled>,
+        input: A,
+    ) -> Result<Value, RunError> {
+        let start = StartValue::Arg(crate::state::Payload::new(input));
+        let finish = self.run_graph(graph.clone(), start).await?;
+        Ok(finish.head.shown(&graph.layout, &graph.layout.output)?)
+    }
+}

@@ -1,0 +1,124 @@
+use superstep_checkpoint::{InterruptId, Value};
+
+use crate::engine::{CommandInput, Resume, StartValue, value_input};
+use crate::node::Command;
+use crate::state::{State, Writes};
+
+/// What a run begins with.
+#[derive(Debug)]
+pub struct Input {
+    pub(crate) kind: InputKind,
+}
+
+pub(crate) enum InputKind {
+    Nothing,
+    Start(StartValue),
+    Command(CommandInput),
+}
+
+impl std::fmt::Debug for InputKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Nothing => "Nothing",
+            Self::Start(_) => "Start",
+            Self::Command(_) => "Command",
+        })
+    }
+}
+
+impl Input {
+    /// No input: the thread goes on where it is.
+    pub fn nothing() -> Self {
+        Self { kind: InputKind::Nothing }
+    }
+
+    /// Writes to the state.
+    pub fn writes(writes: Writes) -> Self {
+        Self { kind: InputKind::Start(StartValue::Writes(writes)) }
+    }
+
+    /// Data, checked against the channels of the graph when the run begins.
+    pub fn value(value: Value) -> Self {
+        Self { kind: InputKind::Start(value_input(value)) }
+    }
+
+    /// An answer to the one question that is open.
+    pub fn answer(answer: Value) -> Self {
+        Self::command(Resume::One(answer))
+    }
+
+    /// Answers to open questions, by id.
+    pub fn answers(answers: impl IntoIterator<Item = (InterruptId, Value)>) -> Self {
+        Self::command(Resume::ById(answers.into_iter().collect()))
+    }
+
+    fn command(resume: Resume) -> Self {
+        let command = CommandInput { resume, ..CommandInput::default() };
+        Self { kind: InputKind::Command(command) }
+    }
+
+    /// The same answers, with an update and places to go to. Makes a command of whatever this was.
+    #[must_use]
+    pub fn with_command<S: State>(self, command: Command<S>) -> Self {
+        let resume = match self.kind {
+            InputKind::Command(command) => command.resume,
+            InputKind::Nothing | InputKind::Start(_) => Resume::Nothing,
+        };
+        let kind = InputKind::Command(CommandInput { resume, ..command.into_command_input() });
+        Self { kind }
+    }
+}
+
+/// What can be the input of a graph over `S`: an update, a part of the state, a command, data, or `()` to go on where the
+/// thread is.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the input of a graph over `{S}`",
+    note = "the input is an update such as `{S}::update()`, a `Command`, a `Value`, or `()` to continue"
+)]
+pub trait IntoInput<S: State> {
+    /// The input.
+    fn into_input(self) -> Input;
+}
+
+impl<S: State> IntoInput<S> for () {
+    fn into_input(self) -> Input {
+        Input::nothing()
+    }
+}
+
+impl<S: State> IntoInput<S> for Input {
+    fn into_input(self) -> Input {
+        self
+    }
+}
+
+impl<S: State> IntoInput<S> for Writes {
+    fn into_input(self) -> Input {
+        Input::writes(self)
+    }
+}
+
+impl<S: State> IntoInput<S> for Value {
+    fn into_input(self) -> Input {
+        Input::value(self)
+    }
+}
+
+impl<S: State> IntoInput<S> for serde_json::Value {
+    fn into_input(self) -> Input {
+        Input::value(self.into())
+    }
+}
+
+impl<S: State> IntoInput<S> for Command<S> {
+    fn into_input(self) -> Input {
+        Input { kind: InputKind::Command(self.into_command_input()) }
+    }
+}
+
+impl<S: State> Command<S> {
+    fn into_command_input(self) -> CommandInput {
+        let to_parent = self.target == crate::node::Target::Parent;
+        CommandInput { resume: Resume::Nothing, update: self.update, goto: self.goto, to_parent }
+    }
+}

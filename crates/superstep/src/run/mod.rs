@@ -1,0 +1,25 @@
+//! Runs: driving a thread until it is done, interrupted or failed, and looking at it.
+
+mod control;
+mod event;
+mod input;
+mod invoke;
+mod options;
+mod outcome;
+mod snapshot;
+mod stream;
+mod thread;
+
+pub use control::{Durability, RunControl};
+pub use event::{
+    Data, DebugEvent, Event, MessageEvent, Mode, TaskEnd, TaskStart, UpdatesEvent, ValuesEvent,
+};
+pub(crate) use input::InputKind;
+pub use input::{Input, IntoInput};
+pub use invoke::Invoke;
+pub(crate) use options::Target;
+pub use options::RunOptions;
+pub use outcome::{Interrupted, Outcome};
+pub use snapshot::{CheckpointRef, Inner, RawSnapshot, Snapshot, TaskSnapshot};
+pub use stream::RunStream;
+pub use thread::{GetState, History, StateUpdate, Thread, UpdateState};

@@ -1,0 +1,259 @@
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use superstep_checkpoint::{CheckpointId, Value};
+
+use super::control::{Durability, RunControl};
+use super::input::{Input, InputKind};
+use super::outcome::{Interrupted, Outcome};
+use super::snapshot::CheckpointRef;
+use crate::engine::{
+    self, Context, Finish, How, Layout, Opening, Replay, Run, Sink, StartValue, drive,
+};
+use crate::error::{RunError, nearest};
+use crate::graph::{At, Breakpoints, Compiled, CompiledGraph};
+use crate::state::State;
+
+/// Options of one run.
+#[derive(Clone, Debug, Default)]
+pub struct RunOptions {
+    pub(crate) recursion_limit: Option<u64>,
+    pub(crate) max_concurrency: Option<usize>,
+    pub(crate) durability: Durability,
+    pub(crate) context: Context,
+    pub(crate) control: Option<RunControl>,
+    pub(crate) before: Option<At>,
+    pub(crate) after: Option<At>,
+    pub(crate) output: Option<Vec<Arc<str>>>,
+    pub(crate) metadata: BTreeMap<String, Value>,
+}
+
+/// A graph, and where it runs.
+pub(crate) struct Target<S: State, O> {
+    pub(crate) graph: CompiledGraph<S, O>,
+    pub(crate) thread: Option<Arc<str>>,
+    pub(crate) at: Option<CheckpointRef>,
+}
+
+impl<S: State, O> Clone for Target<S, O> {
+    fn clone(&self) -> Self {
+        Self { graph: self.graph.clone(), thread: self.thread.clone(), at: self.at.clone() }
+    }
+}
+
+impl<S: State, O> std::fmt::Debug for Target<S, O> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Target").field("thread", &self.thread).field("at", &self.at).finish()
+    }
+}
+
+impl<S: State, O> Target<S, O> {
+    pub(crate) fn new(graph: CompiledGraph<S, O>, thread: Option<Arc<str>>) -> Self {
+        Self { graph, thread, at: None }
+    }
+
+    /// The channels that were asked for by name.
+    pub(crate) fn output_keys(&self, names: &[Arc<str>]) -> Result<Arc<[usize]>, RunError> {
+        let layout = &self.graph.inner().layout;
+        let known = || layout.channels.iter().map(|spec| &*spec.name);
+        let found = names.iter().map(|name| {
+            known().position(|known| known == &**name).ok_or_else(|| {
+                let near = nearest(name, known());
+                RunError::Invalid(format!("the graph has no channel `{name}` to return{near}"))
+            })
+        });
+        Ok(found.collect::<Result<Vec<_>, _>>()?.into())
+    }
+
+    /// Drives the graph to its end.
+    pub(crate) async fn drive(
+        self,
+        input: Input,
+        options: RunOptions,
+        sink: Option<Arc<Sink>>,
+        keys: Arc<[usize]>,
+    ) -> Result<Outcome<O>, RunError> {
+        let graph = self.graph.inner().clone();
+        let context = self.graph.context.extended(&options.context);
+        check_context(&graph.layout, &context)?;
+        let input = match input.kind {
+            InputKind::Nothing => engine::Input::Nothing,
+            InputKind::Start(start) => engine::Input::Value(check_input(&graph, start)?),
+            InputKind::Command(command) => engine::Input::Command(command),
+        };
+        let (at, replay) = self.address(&input).await?;
+        let mut metadata = self.graph.metadata.clone();
+        metadata.extend(options.metadata);
+        let run = Run {
+            thread: self.thread,
+            keeps: graph.saver.is_some(),
+            store: graph.store.clone(),
+            cache: graph.cache.clone(),
+            context,
+            control: options.control.unwrap_or_default(),
+            durability: options.durability,
+            sink,
+            ids: self.graph.ids.clone(),
+            metadata,
+            max_concurrency: options.max_concurrency,
+            recursion_limit: options.recursion_limit,
+            answers: Mutex::default(),
+            replay,
+        };
+        let breakpoints = Breakpoints {
+            before: options.before.unwrap_or_else(|| graph.breakpoints.before.clone()),
+            after: options.after.unwrap_or_else(|| graph.breakpoints.after.clone()),
+        };
+        let opening = Opening {
+            run: Arc::new(run),
+            saver: graph.saver.clone(),
+            ns: "".into(),
+            parents: BTreeMap::new(),
+            at,
+            input,
+            breakpoints,
+            caller: None,
+            keys,
+            graph,
+        };
+        let finish = drive(opening).await?;
+        Ok(outcome(finish, self.graph.finish))
+    }
+
+    /// The root checkpoint that is addressed, and how nested graphs find theirs.
+    async fn address(
+        &self,
+        input: &engine::Input,
+    ) -> Result<(Option<CheckpointId>, Option<Replay>), RunError> {
+        let Some(at) = &self.at else { return Ok((None, None)) };
+        let graph = self.graph.inner();
+        let answers = matches!(input, engine::Input::Command(command) if !command.resume.is_nothing());
+        let (root, addressed) = if at.ns.is_empty() {
+            (at.id, BTreeMap::new())
+        } else {
+            let inner = at.id.map(|id| (at.ns.to_string(), id));
+            (at.parents.get("").copied(), inner.into_iter().collect())
+        };
+        let (Some(id), Some(saver), Some(thread)) = (root, &graph.saver, &self.thread) else {
+            return Ok((root, None));
+        };
+        let head = saver.get(thread, "", None).await?;
+        if head.is_some_and(|head| head.checkpoint.id == id) && addressed.is_empty() || answers {
+            return Ok((root, None));
+        }
+        let replay = Replay { before: id, visited: Mutex::default(), addressed };
+        Ok((root, Some(replay)))
+    }
+}
+
+fn outcome<S: State, O>(finish: Finish, shape: fn(Arc<S>) -> O) -> Outcome<O> {
+    let Finish { head, how, questions } = finish;
+    let cells = head.row.cells().clone();
+    drop(head);
+    let state = || cells.downcast().expect("a graph ends with its own state type");
+    match how {
+        How::Done | How::ForParent(_) => Outcome::Done(shape(state())),
+        How::Interrupted => Outcome::Interrupted(Interrupted { questions, state: shape(state()) }),
+        How::Drained(reason) => Outcome::Drained(reason),
+    }
+}
+
+/// Every node must find the context it asks for before any of them runs.
+fn check_context(layout: &Layout, context: &Context) -> Result<(), RunError> {
+    let mut missing = Vec::new();
+    for def in &layout.nodes {
+        for (id, name) in def.node.needs() {
+            if !context.has(id) {
+                missing.push(format!(
+                    "node `{}` asks for a context of type `{name}`, which the run was not given; add it with `with_context`",
+                    def.name
+                ));
+            }
+        }
+    }
+    if missing.is_empty() { Ok(()) } else { Err(RunError::Invalid(missing.join("; "))) }
+}
+
+/// Data that is to be the input of a typed graph is checked before anything is stored.
+fn check_input(graph: &Compiled, start: StartValue) -> Result<StartValue, RunError> {
+    let layout = &graph.layout;
+    if layout.single || layout.lenient {
+        return Ok(start);
+    }
+    let StartValue::Arg(payload) = &start else { return Ok(start) };
+    let value = payload.to_value()?;
+    let (writes, mut problems) = layout.schema.parse_map(value).map_err(|error| {
+        RunError::InvalidUpdate {
+            message: format!("the input is no update: {error}"),
+            code: Some(crate::error::Code::InvalidGraphNodeReturnValue),
+        }
+    })?;
+    problems.extend(writes.unknown.keys().map(|key| {
+        let near = nearest(key, layout.channels.iter().map(|spec| &*spec.name));
+        format!("the input has the unknown key `{key}`{near}")
+    }));
+    if problems.is_empty() {
+        Ok(StartValue::Writes(writes))
+    } else {
+        Err(RunError::InvalidUpdate { message: problems.join("; "), code: None })
+    }
+}
+
+/// The setters that [`Invoke`](super::Invoke) and [`RunStream`](super::RunStream) have in common.
+macro_rules! run_options {
+    () => {
+        /// How many supersteps the run may take.
+        pub fn recursion_limit(mut self, limit: u64) -> Self {
+            self.options_mut().recursion_limit = Some(limit);
+            self
+        }
+
+        /// How many tasks of one graph may run at the same time.
+        pub fn max_concurrency(mut self, tasks: usize) -> Self {
+            self.options_mut().max_concurrency = Some(tasks);
+            self
+        }
+
+        /// When what the run does is stored.
+        pub fn durability(mut self, durability: crate::run::Durability) -> Self {
+            self.options_mut().durability = durability;
+            self
+        }
+
+        /// Gives the run a value that nodes ask for as [`Ctx<T>`](crate::Ctx), in place of the graph's.
+        pub fn context<T: Clone + Send + Sync + 'static>(mut self, value: T) -> Self {
+            self.options_mut().context.insert(value);
+            self
+        }
+
+        /// Lets the run be asked to stop.
+        pub fn control(mut self, control: crate::run::RunControl) -> Self {
+            self.options_mut().control = Some(control);
+            self
+        }
+
+        /// Stops before these nodes, in place of those the graph was compiled with.
+        pub fn interrupt_before(mut self, nodes: impl Into<crate::BreakAt>) -> Self {
+            self.options_mut().before = Some(nodes.into().0);
+            self
+        }
+
+        /// Stops after these nodes, in place of those the graph was compiled with.
+        pub fn interrupt_after(mut self, nodes: impl Into<crate::BreakAt>) -> Self {
+            self.options_mut().after = Some(nodes.into().0);
+            self
+        }
+
+        /// Attaches a value to every checkpoint of the run.
+        pub fn metadata(
+            mut self,
+            key: impl Into<String>,
+            value: impl Into<superstep_checkpoint::Value>,
+        ) -> Self {
+            self.options_mut().metadata.insert(key.into(), value.into());
+            self
+        }
+    };
+}
+
+pub(crate) use run_options;

@@ -1,0 +1,490 @@
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::future::IntoFuture;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures_core::Stream;
+use serde::Serialize;
+use superstep_checkpoint::{AnyCheckpointer, CheckpointId, InterruptId, Query, Stored, Value, to_value};
+
+use super::input::{Input, IntoInput};
+use super::invoke::Invoke;
+use super::options::Target;
+use super::snapshot::{CheckpointRef, RawSnapshot, Snapshot};
+use super::stream::RunStream;
+use crate::engine::{self, Look, look, node_names};
+use crate::error::RunError;
+use crate::graph::{Compiled, CompiledGraph, Memory};
+use crate::node::{BoxFuture, IntoOutput};
+use crate::state::State;
+
+/// How many checkpoints are read at a time when the history of a thread is walked.
+const PAGE: usize = 64;
+
+/// A line of checkpoints under one id, and the graph to run on it. Cheap to clone; nothing is read before it is used.
+pub struct Thread<S: State, O = S> {
+    target: Target<S, O>,
+    id: Arc<str>,
+}
+
+impl<S: State, O> Clone for Thread<S, O> {
+    fn clone(&self) -> Self {
+        Self { target: self.target.clone(), id: self.id.clone() }
+    }
+}
+
+impl<S: State, O> fmt::Debug for Thread<S, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Thread").field("id", &self.id).field("at", &self.target.at).finish()
+    }
+}
+
+/// What names a checkpoint: its id, a [`CheckpointRef`], or a snapshot.
+pub trait IntoCheckpoint {
+    /// Where the checkpoint is on this thread.
+    fn into_checkpoint(self, thread: &Arc<str>) -> CheckpointRef;
+}
+
+impl IntoCheckpoint for CheckpointId {
+    fn into_checkpoint(self, thread: &Arc<str>) -> CheckpointRef {
+        CheckpointRef::latest(thread.clone()).at(self)
+    }
+}
+
+impl IntoCheckpoint for CheckpointRef {
+    fn into_checkpoint(self, _: &Arc<str>) -> CheckpointRef {
+        self
+    }
+}
+
+impl IntoCheckpoint for &RawSnapshot {
+    fn into_checkpoint(self, _: &Arc<str>) -> CheckpointRef {
+        self.config.clone()
+    }
+}
+
+impl<S> IntoCheckpoint for &Snapshot<S> {
+    fn into_checkpoint(self, _: &Arc<str>) -> CheckpointRef {
+        self.config.clone()
+    }
+}
+
+impl<S: State, O> Thread<S, O> {
+    pub(crate) fn new(graph: CompiledGraph<S, O>, id: Arc<str>) -> Self {
+        Self { target: Target::new(graph, Some(id.clone())), id }
+    }
+
+    /// The id of the thread.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The same thread at an older checkpoint: runs and updates begin a branch there.
+    ///
+    /// The newest checkpoint of any branch is the head of the thread. Naming the head is the same as naming nothing.
+    pub fn at(&self, checkpoint: impl IntoCheckpoint) -> Self {
+        let mut thread = self.clone();
+        thread.target.at = Some(checkpoint.into_checkpoint(&self.id));
+        thread
+    }
+
+    /// Runs the graph on this thread with an input; with `()` it goes on where the thread is.
+    pub fn invoke(&self, input: impl IntoInput<S>) -> Invoke<S, O> {
+        Invoke::new(self.target.clone(), input.into_input())
+    }
+
+    /// Runs the graph on this thread, event by event.
+    pub fn stream(&self, input: impl IntoInput<S>) -> RunStream<S, O> {
+        RunStream::new(self.target.clone(), input.into_input())
+    }
+
+    /// Answers the one question that is open, and goes on.
+    pub fn resume<A: Serialize>(&self, answer: A) -> Invoke<S, O> {
+        // What cannot be turned into data is refused by the question like any other answer that does not fit.
+        self.invoke(Input::answer(to_value(&answer).unwrap_or_default()))
+    }
+
+    /// Answers several questions by id, and goes on. Those that are not answered stay open.
+    pub fn resume_all<I, A>(&self, answers: I) -> Invoke<S, O>
+    where
+        I: IntoIterator<Item = (InterruptId, A)>,
+        A: Serialize,
+    {
+        let answers = answers.into_iter();
+        self.invoke(Input::answers(
+            answers.map(|(id, answer)| (id, to_value(&answer).unwrap_or_default())),
+        ))
+    }
+
+    /// Looks at the thread: its state, what comes next, what is asked.
+    pub fn get_state(&self) -> GetState<S, O> {
+        GetState { thread: self.clone(), subgraphs: false }
+    }
+
+    /// The checkpoints of the thread, newest first.
+    pub fn get_state_history(&self) -> History<S, O> {
+        History {
+            thread: self.clone(),
+            filter: BTreeMap::new(),
+            before: None,
+            limit: None,
+            page: VecDeque::new(),
+            reading: None,
+            ended: false,
+        }
+    }
+
+    /// Changes the state as if a node had written the update, and the node's edges were followed.
+    pub fn update_state(&self, update: impl IntoOutput<S>) -> UpdateState<S, O> {
+        UpdateState {
+            thread: self.clone(),
+            steps: vec![vec![StateUpdate::new(update)]],
+        }
+    }
+
+    /// Changes the state in several supersteps, each of several updates.
+    pub fn bulk_update_state(
+        &self,
+        steps: impl IntoIterator<Item = Vec<StateUpdate>>,
+    ) -> UpdateState<S, O> {
+        UpdateState { thread: self.clone(), steps: steps.into_iter().collect() }
+    }
+
+    /// Forgets the thread, with everything that is stored for it.
+    ///
+    /// # Errors
+    /// The graph has no checkpointer, or it failed.
+    pub async fn delete(&self) -> Result<(), RunError> {
+        Ok(self.saver()?.delete_thread(&self.id).await?)
+    }
+
+    fn saver(&self) -> Result<AnyCheckpointer, RunError> {
+        self.target.graph.inner().saver.clone().ok_or_else(|| {
+            RunError::Invalid(
+                "the graph has no checkpointer, so threads have no state; add one with `with_checkpointer`"
+                    .to_owned(),
+            )
+        })
+    }
+
+    /// The graph that a namespace belongs to, and where it stores.
+    fn graph_at(&self, ns: &str) -> Result<(Arc<Compiled>, Arc<str>), RunError> {
+        let mut graph = self.target.graph.inner().clone();
+        if ns.is_empty() {
+            return Ok((graph, "".into()));
+        }
+        let names = node_names(ns);
+        for name in names.split('|') {
+            let node = graph.layout.node(name);
+            let inner = node.and_then(|node| graph.layout.nodes[node].inner.clone());
+            graph = inner.ok_or_else(|| {
+                RunError::Invalid(format!("the graph has no subgraph `{names}`"))
+            })?;
+        }
+        let ns = match graph.memory {
+            Memory::PerThread => {
+                let levels = ns.split('|').map(|level| level.split(':').next().unwrap_or(level));
+                levels.collect::<Vec<_>>().join("|")
+            }
+            Memory::PerCall | Memory::Nothing => ns.to_owned(),
+        };
+        Ok((graph, ns.into()))
+    }
+
+    fn reference(&self) -> CheckpointRef {
+        self.target.at.clone().unwrap_or_else(|| CheckpointRef::latest(self.id.clone()))
+    }
+}
+
+/// A look at a thread. Await it.
+#[must_use = "nothing is read until it is awaited"]
+#[derive(Debug)]
+pub struct GetState<S: State, O = S> {
+    thread: Thread<S, O>,
+    subgraphs: bool,
+}
+
+impl<S: State, O> GetState<S, O> {
+    /// Whether the states of graphs inside tasks are wanted too.
+    pub fn subgraphs(mut self, subgraphs: bool) -> Self {
+        self.subgraphs = subgraphs;
+        self
+    }
+}
+
+impl<S: State, O: Send + 'static> GetState<S, O> {
+    /// The state as data, whichever graph the checkpoint belongs to. Needed to look at subgraphs with another state.
+    ///
+    /// # Errors
+    /// As for the typed look.
+    pub async fn raw(self) -> Result<RawSnapshot, RunError> {
+        Ok(self.read().await?.0)
+    }
+
+    async fn read(self) -> Result<(RawSnapshot, engine::SeenRow), RunError> {
+        let saver = self.thread.saver()?;
+        let at = self.thread.reference();
+        let (graph, ns) = self.thread.graph_at(&at.ns)?;
+        let stored = saver.get(&self.thread.id, &ns, at.id).await?;
+        if let (None, Some(id)) = (&stored, at.id) {
+            return Err(RunError::UnknownCheckpoint { thread: self.thread.id.clone(), id });
+        }
+        let live = at.id.is_none();
+        let how = Look { graph, saver, live, subgraphs: self.subgraphs };
+        let (raw, head) = look(how, at.in_namespace(ns), stored).await?;
+        Ok((raw, engine::SeenRow::of(&head)))
+    }
+}
+
+impl<S: State, O: Send + 'static> IntoFuture for GetState<S, O> {
+    type Output = Result<Snapshot<S>, RunError>;
+    type IntoFuture = BoxFuture<Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let (raw, row) = self.read().await?;
+            Ok(Snapshot { state: row.typed::<S>()?, raw })
+        })
+    }
+}
+
+/// The history of a thread, newest first: a stream that may be abandoned at any time.
+#[must_use = "nothing is read until it is polled"]
+pub struct History<S: State, O = S> {
+    thread: Thread<S, O>,
+    filter: BTreeMap<String, Value>,
+    before: Option<CheckpointId>,
+    limit: Option<usize>,
+    page: VecDeque<Stored>,
+    reading: Option<BoxFuture<Result<Read, RunError>>>,
+    ended: bool,
+}
+
+enum Read {
+    Page(Vec<Stored>),
+    Snapshot(Box<(RawSnapshot, engine::SeenRow)>),
+}
+
+impl<S: State, O> fmt::Debug for History<S, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("History").field("thread", &self.thread).finish_non_exhaustive()
+    }
+}
+
+impl<S: State, O> History<S, O> {
+    /// At most this many.
+    pub fn limit(mut self, limit: usize) -> Self {
+        self.limit = Some(limit);
+        self
+    }
+
+    /// Only checkpoints older than this one.
+    pub fn before(mut self, checkpoint: impl IntoCheckpoint) -> Self {
+        self.before = checkpoint.into_checkpoint(&self.thread.id).id;
+        self
+    }
+
+    /// Only checkpoints whose metadata has this value; `source` and `step` are keys too.
+    pub fn filter(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.filter.insert(key.into(), value.into());
+        self
+    }
+
+    fn read_page(&self) -> Result<BoxFuture<Result<Read, RunError>>, RunError> {
+        let saver = self.thread.saver()?;
+        let at = self.thread.reference();
+        let (_, ns) = self.thread.graph_at(&at.ns)?;
+        let query = Query {
+            thread: Some(self.thread.id.clone()),
+            ns: Some(ns),
+            id: at.id,
+            before: self.before,
+            limit: Some(self.limit.unwrap_or(PAGE).min(PAGE)),
+            filter: self.filter.clone(),
+        };
+        Ok(Box::pin(async move { Ok(Read::Page(saver.list(query).await?)) }))
+    }
+
+    fn read_snapshot(&self, stored: Stored) -> Result<BoxFuture<Result<Read, RunError>>, RunError> {
+        let saver = self.thread.saver()?;
+        let at = self.thread.reference();
+        let (graph, ns) = self.thread.graph_at(&at.ns)?;
+        let how = Look { graph, saver, live: false, subgraphs: false };
+        Ok(Box::pin(async move {
+            let (raw, head) = look(how, at.in_namespace(ns), Some(stored)).await?;
+            Ok(Read::Snapshot(Box::new((raw, engine::SeenRow::of(&head)))))
+        }))
+    }
+
+    fn poll_raw(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<(RawSnapshot, engine::SeenRow), RunError>>> {
+        loop {
+            if let Some(reading) = &mut self.reading {
+                let Poll::Ready(read) = reading.as_mut().poll(cx) else { return Poll::Pending };
+                self.reading = None;
+                match read {
+                    Err(error) => {
+                        self.ended = true;
+                        return Poll::Ready(Some(Err(error)));
+                    }
+                    Ok(Read::Snapshot(snapshot)) => return Poll::Ready(Some(Ok(*snapshot))),
+                    Ok(Read::Page(page)) => {
+                        self.ended |= page.len() < PAGE;
+                        self.before = page.last().map(|stored| stored.checkpoint.id);
+                        self.page = page.into();
+                    }
+                }
+            }
+            let exhausted = self.limit == Some(0);
+            let next = match self.page.pop_front() {
+                Some(_) if exhausted => return Poll::Ready(None),
+                Some(stored) => {
+                    self.limit = self.limit.map(|limit| limit - 1);
+                    self.read_snapshot(stored)
+                }
+                None if self.ended || exhausted => return Poll::Ready(None),
+                None => self.read_page(),
+            };
+            match next {
+                Ok(reading) => self.reading = Some(reading),
+                Err(error) => {
+                    self.ended = true;
+                    return Poll::Ready(Some(Err(error)));
+                }
+            }
+        }
+    }
+
+    /// All of it, as data.
+    ///
+    /// # Errors
+    /// The checkpointer failed, or a checkpoint cannot be read.
+    pub async fn raw(mut self) -> Result<Vec<RawSnapshot>, RunError> {
+        let mut all = Vec::new();
+        while let Some(next) = std::future::poll_fn(|cx| self.poll_raw(cx)).await {
+            all.push(next?.0);
+        }
+        Ok(all)
+    }
+}
+
+impl<S: State, O> Unpin for History<S, O> {}
+
+impl<S: State, O> Stream for History<S, O> {
+    type Item = Result<Snapshot<S>, RunError>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = self.get_mut();
+        this.poll_raw(cx).map(|next| {
+            next.map(|read| read.and_then(|(raw, row)| Ok(Snapshot { state: row.typed()?, raw })))
+        })
+    }
+}
+
+/// An update of the state, as if a node had made it.
+#[derive(Debug)]
+pub struct StateUpdate {
+    value: UpdateValue,
+    as_node: Option<Arc<str>>,
+}
+
+#[derive(Debug)]
+enum UpdateValue {
+    Nothing,
+    Output(Result<crate::node::Output, crate::error::NodeError>),
+    Data(Value),
+}
+
+impl StateUpdate {
+    /// A typed update, or a command.
+    pub fn new<S: State>(update: impl IntoOutput<S>) -> Self {
+        Self { value: UpdateValue::Output(update.into_output()), as_node: None }
+    }
+
+    /// An update given as data, checked against the channels of the graph.
+    pub fn data(value: impl Into<Value>) -> Self {
+        Self { value: UpdateValue::Data(value.into()), as_node: None }
+    }
+
+    /// No writes; the edges of the node are still followed.
+    pub fn nothing() -> Self {
+        Self { value: UpdateValue::Nothing, as_node: None }
+    }
+
+    /// Which node the update is from.
+    #[must_use]
+    pub fn as_node(mut self, node: impl Into<Arc<str>>) -> Self {
+        self.as_node = Some(node.into());
+        self
+    }
+
+    fn into_change(self) -> Result<engine::Change, RunError> {
+        let value = match self.value {
+            UpdateValue::Nothing => engine::ChangeValue::Nothing,
+            UpdateValue::Data(value) => engine::ChangeValue::Data(value),
+            UpdateValue::Output(Ok(output)) => engine::ChangeValue::Output(output),
+            UpdateValue::Output(Err(error)) => {
+                return Err(RunError::InvalidUpdate {
+                    message: error.to_string(),
+                    code: error.code(),
+                });
+            }
+        };
+        Ok(engine::Change { value, as_node: self.as_node })
+    }
+}
+
+/// A change of the state of a thread. Await it for the checkpoint it leads to.
+#[must_use = "nothing is changed until it is awaited"]
+pub struct UpdateState<S: State, O = S> {
+    thread: Thread<S, O>,
+    steps: Vec<Vec<StateUpdate>>,
+}
+
+impl<S: State, O> fmt::Debug for UpdateState<S, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UpdateState").field("thread", &self.thread).field("steps", &self.steps).finish()
+    }
+}
+
+impl<S: State, O> UpdateState<S, O> {
+    /// Which node the update is from; if nothing is said, the one that ran last.
+    pub fn as_node(mut self, node: impl Into<Arc<str>>) -> Self {
+        let node = node.into();
+        for update in self.steps.iter_mut().flatten() {
+            update.as_node = Some(node.clone());
+        }
+        self
+    }
+}
+
+impl<S: State, O: Send + 'static> IntoFuture for UpdateState<S, O> {
+    type Output = Result<CheckpointRef, RunError>;
+    type IntoFuture = BoxFuture<Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let saver = self.thread.saver()?;
+            let at = self.thread.reference();
+            let (graph, ns) = self.thread.graph_at(&at.ns)?;
+            let steps = self.steps.into_iter().map(|step| {
+                step.into_iter().map(StateUpdate::into_change).collect::<Result<Vec<_>, _>>()
+            });
+            let request = engine::UpdateRequest {
+                graph,
+                saver,
+                ids: self.thread.target.graph.ids.clone(),
+                thread: self.thread.id.clone(),
+                ns: ns.clone(),
+                at: at.id,
+                steps: steps.collect::<Result<_, _>>()?,
+            };
+            let id = engine::update(request).await?;
+            Ok(CheckpointRef { id: Some(id), ..at.in_namespace(ns) })
+        })
+    }
+}

@@ -1,1 +1,58 @@
+//! The derive macros of superstep. Use them through the `superstep` crate, which re-exports them and documents in its
+//! module `state` what they write and how to write it by hand.
+//!
+//! Each macro works in three steps, one file each: `parse` reads what stands in the source, `check` finds out what it
+//! means and what is wrong with it, `generate` writes the code. The first two collect every mistake; if there is one,
+//! the third still writes items of the right shape, so that the rest of the program is checked as if all were well.
 
+mod check;
+mod errors;
+mod generate;
+mod parse;
+#[cfg(test)]
+mod tests;
+
+use proc_macro2::TokenStream;
+use syn::DeriveInput;
+
+use crate::errors::Errors;
+
+/// Turns a struct with named fields into a row of channels.
+///
+/// The struct also derives `Clone` and `Default`. Each type parameter must be a `FieldValue`, which is to the fields
+/// of a state what `Clone` is to the fields of a struct that derives `Clone`.
+///
+/// `#[channel(...)]` on a field says how writes are folded in; the module `superstep::state` has the table.
+/// `#[state(crate = path)]` on the struct says where to find `superstep`, if it is not `::superstep`.
+#[proc_macro_derive(State, attributes(state, channel))]
+pub fn derive_state(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    let input = syn::parse_macro_input!(input as DeriveInput);
+    state(&input).into()
+}
+
+/// Turns a struct into a part of a state, which a node can ask for and a graph can take as its input.
+///
+/// `#[view(Essay)]` on the struct names the state. Its fields have the names and types of fields of the state;
+/// `#[view(rename = "notes")]` on a field names the state's field, if it has another name. If the state in turn has
+/// renamed the channel, `#[view(channel = "name")]` gives the channel's name.
+///
+/// `#[view(Essay, crate = path)]` says where to find `superstep`, if it is not `::superstep`.
+#[proc_macro_derive(View, attributes(view))]
+pub fn derive_view(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    let input = syn::parse_macro_input!(input as DeriveInput);
+    view(&input).into()
+}
+
+fn state(input: &DeriveInput) -> TokenStream {
+    let mut errors = Errors::default();
+    let source = parse::state(input, &mut errors);
+    let state = check::state(source, &mut errors);
+    generate::with_errors(errors, |body| generate::state(&state, body))
+}
+
+fn view(input: &DeriveInput) -> TokenStream {
+    let mut errors = Errors::default();
+    let source = parse::view(input, &mut errors);
+    let view = check::view(source, &mut errors);
+    generate::with_errors(errors, |body| generate::view(&view, body))
+}

@@ -398,11 +398,10 @@ impl Task {
     /// resumed, the node runs again from its first line and each question takes the answer of its position.
     ///
     /// There is no error to catch: nothing a node does with errors or time limits makes a question disappear.
-    #[doc(alias = "interrupt")]
     pub fn interrupt<A: DeserializeOwned>(
         &self,
         question: impl Serialize,
-    ) -> impl Future<Output = A> + Send + use<A> {
+    ) -> impl Future<Output = A> + Send + 'static {
         let task = self.clone();
         let question = to_value(&question);
         let mut index = None;

@@ -3,5 +3,5 @@
 mod call;
 mod entrypoint;
 
-pub use call::{Call, Spawned};
-pub use entrypoint::{Entrypoint, Final, Previous};
+pub use call::{Call, Recordable, Spawned};
+pub use entrypoint::{Entrypoint, Final, IntoFinal};

@@ -73,7 +73,7 @@ pub(super) struct Branch {
 
 /// The nodes a router may lead to.
 ///
-/// A list of names; or a list of pairs, of what the router answers and the node that stands for; or [`any`](Self::any).
+/// A list of names; or a [`map`](Self::map) of what the router answers to the node that stands for; or [`any`](Self::any).
 #[derive(Clone, Debug)]
 pub struct Targets(pub(crate) Option<Vec<(Arc<str>, Arc<str>)>>);
 
@@ -82,6 +82,14 @@ impl Targets {
     /// router answers it.
     pub fn any() -> Self {
         Self(None)
+    }
+
+    /// The nodes that the router's answers stand for.
+    #[doc(alias = "path_map")]
+    pub fn map<A: Into<Arc<str>>, B: Into<Arc<str>>>(
+        pairs: impl IntoIterator<Item = (A, B)>,
+    ) -> Self {
+        Self(Some(pairs.into_iter().map(|(answer, node)| (answer.into(), node.into())).collect()))
     }
 }
 
@@ -95,18 +103,6 @@ impl<T: Into<Arc<str>>> From<Vec<T>> for Targets {
     fn from(names: Vec<T>) -> Self {
         let names = names.into_iter().map(Into::into);
         Self(Some(names.map(|name: Arc<str>| (name.clone(), name)).collect()))
-    }
-}
-
-impl<const N: usize> From<[(&str, &str); N]> for Targets {
-    fn from(pairs: [(&str, &str); N]) -> Self {
-        Self(Some(pairs.into_iter().map(|(answer, node)| (answer.into(), node.into())).collect()))
-    }
-}
-
-impl From<Vec<(String, String)>> for Targets {
-    fn from(pairs: Vec<(String, String)>) -> Self {
-        Self(Some(pairs.into_iter().map(|(answer, node)| (answer.into(), node.into())).collect()))
     }
 }
 

@@ -1,0 +1,76 @@
+pub(crate) const HELP: &str = "\
+cargo xtask <task>
+
+  test                   everything that must hold before a change is merged
+  conformance [ARGS]...  run conformance cases; without arguments those in conformance/cases
+  help                   this list
+";
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Task {
+    Help,
+    Test,
+    /// With what the runner of the cases is given.
+    Conformance(Vec<String>),
+}
+
+/// Finds out what is asked for, or what is wrong with it.
+pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Task, String> {
+    let mut args = args.into_iter();
+    let Some(task) = args.next() else {
+        return Err("no task given".to_owned());
+    };
+    let rest: Vec<String> = args.collect();
+    let task = match task.as_str() {
+        "conformance" => return Ok(Task::Conformance(rest)),
+        "help" | "--help" | "-h" => Task::Help,
+        "test" => Task::Test,
+        unknown => return Err(format!("unknown task `{unknown}`")),
+    };
+    match rest.first() {
+        None => Ok(task),
+        Some(extra) => Err(format!("unexpected argument `{extra}`")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Task, String> {
+        parse(line.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn tasks_are_known_by_name() {
+        assert_eq!(parsed("test"), Ok(Task::Test));
+        assert_eq!(parsed("conformance"), Ok(Task::Conformance(vec![])));
+        for help in ["help", "--help", "-h"] {
+            assert_eq!(parsed(help), Ok(Task::Help));
+        }
+    }
+
+    #[test]
+    fn the_runner_of_cases_gets_all_arguments() {
+        let args = ["--only", "loop", "--help", "some/cases"].map(str::to_owned);
+        assert_eq!(
+            parsed("conformance --only loop --help some/cases"),
+            Ok(Task::Conformance(args.to_vec()))
+        );
+    }
+
+    #[test]
+    fn what_is_not_understood_is_named() {
+        assert_eq!(parsed(""), Err("no task given".to_owned()));
+        assert_eq!(parsed("tset"), Err("unknown task `tset`".to_owned()));
+        assert_eq!(parsed("test --fast"), Err("unexpected argument `--fast`".to_owned()));
+        assert_eq!(parsed("help me"), Err("unexpected argument `me`".to_owned()));
+    }
+
+    #[test]
+    fn help_names_every_task() {
+        for task in ["test", "conformance", "help"] {
+            assert!(HELP.lines().any(|line| line.trim_start().starts_with(task)), "{task}");
+        }
+    }
+}

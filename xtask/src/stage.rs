@@ -1,0 +1,149 @@
+//! Stages: cargo commands that run one after the other until one fails.
+
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use std::time::{Duration, Instant};
+
+/// One cargo command, with a heading.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    title: &'static str,
+    args: Vec<String>,
+    env: Vec<(&'static str, &'static str)>,
+}
+
+impl Stage {
+    fn new(title: &'static str, args: &str) -> Self {
+        let args = args.split_whitespace().map(str::to_owned).collect();
+        Self { title, args, env: Vec::new() }
+    }
+
+    fn env(mut self, key: &'static str, value: &'static str) -> Self {
+        self.env.push((key, value));
+        self
+    }
+
+    /// The command as one would type it.
+    fn shown(&self) -> String {
+        let env: String =
+            self.env.iter().map(|(key, value)| format!("{key}=\"{value}\" ")).collect();
+        format!("{env}cargo {}", self.args.join(" "))
+    }
+
+    /// Flags that happen to be set where this runs would change what is tested, and build everything anew.
+    fn command(&self) -> Command {
+        let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        command.current_dir(root()).args(&self.args);
+        command.env_remove("RUSTFLAGS").env_remove("RUSTDOCFLAGS").envs(self.env.iter().copied());
+        command
+    }
+}
+
+fn root() -> &'static Path {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    own.parent().expect("this crate stands in a folder of the workspace")
+}
+
+/// Everything that must hold before a change is merged, the quick things first.
+pub(crate) fn test() -> Vec<Stage> {
+    vec![
+        Stage::new("format", "fmt --all --check"),
+        Stage::new("lints", "clippy --workspace --all-targets -- -D warnings"),
+        Stage::new("tests", "test --workspace"),
+        Stage::new("documentation", "doc --workspace --no-deps").env("RUSTDOCFLAGS", "-D warnings"),
+        Stage::new("without features", "check -p superstep --no-default-features"),
+        Stage::new(
+            "feature `derive`",
+            "check -p superstep --no-default-features --features derive",
+        ),
+        conformance(Vec::new()),
+    ]
+}
+
+/// The conformance cases, all of them unless arguments say which.
+pub(crate) fn conformance(args: Vec<String>) -> Stage {
+    let mut stage = Stage::new("conformance", "run --release -p superstep-cases --");
+    if args.is_empty() {
+        stage.args.push("conformance/cases".to_owned());
+    }
+    stage.args.extend(args);
+    stage
+}
+
+/// Runs the stages up to the first that fails, and says how long each took.
+pub(crate) fn run(stages: &[Stage]) -> ExitCode {
+    let mut times = Vec::new();
+    for stage in stages {
+        println!("\n== {}: {}", stage.title, stage.shown());
+        let start = Instant::now();
+        let passed = match stage.command().status() {
+            Ok(status) => status.success(),
+            Err(error) => {
+                eprintln!("cannot run cargo: {error}");
+                false
+            }
+        };
+        times.push((stage.title, start.elapsed()));
+        if !passed {
+            print!("\n{}", summary(&times));
+            eprintln!("failed: {}", stage.title);
+            return ExitCode::FAILURE;
+        }
+    }
+    print!("\n{}", summary(&times));
+    ExitCode::SUCCESS
+}
+
+fn summary(times: &[(&str, Duration)]) -> String {
+    let total = times.iter().map(|(_, time)| *time).sum();
+    let lines = times.iter().copied().chain([("all", total)]);
+    lines.map(|(title, time)| format!("{:>8.1} s  {title}\n", time.as_secs_f64())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stages_are_shown_as_one_would_type_them() {
+        let shown: Vec<String> = test().iter().map(Stage::shown).collect();
+        assert_eq!(
+            shown,
+            [
+                "cargo fmt --all --check",
+                "cargo clippy --workspace --all-targets -- -D warnings",
+                "cargo test --workspace",
+                "RUSTDOCFLAGS=\"-D warnings\" cargo doc --workspace --no-deps",
+                "cargo check -p superstep --no-default-features",
+                "cargo check -p superstep --no-default-features --features derive",
+                "cargo run --release -p superstep-cases -- conformance/cases",
+            ]
+        );
+    }
+
+    #[test]
+    fn arguments_replace_the_default_cases() {
+        let stage = conformance(vec!["one.json".to_owned()]);
+        assert_eq!(stage.shown(), "cargo run --release -p superstep-cases -- one.json");
+    }
+
+    /// A feature that nobody added here would never be checked alone.
+    #[test]
+    fn each_feature_is_checked_alone() {
+        let manifest = std::fs::read_to_string(root().join("crates/superstep/Cargo.toml"))
+            .expect("the library has a manifest");
+        let features = manifest.split("[features]").nth(1).unwrap_or_default();
+        let features = features.lines().take_while(|line| !line.starts_with('['));
+        let names = features.filter_map(|line| Some(line.split_once('=')?.0.trim()));
+        for name in names.filter(|name| *name != "default") {
+            let alone = format!("--no-default-features --features {name}");
+            assert!(test().iter().any(|stage| stage.shown().ends_with(&alone)), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_summary_adds_up() {
+        let times = [("format", Duration::from_millis(400)), ("lints", Duration::from_secs(61))];
+        assert_eq!(summary(&times), "     0.4 s  format\n    61.0 s  lints\n    61.4 s  all\n");
+    }
+}

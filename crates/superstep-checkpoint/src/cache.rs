@@ -98,9 +98,7 @@ impl MemoryCache {
 impl fmt::Debug for MemoryCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let entries = self.lock().entries.len();
-        f.debug_struct("MemoryCache")
-            .field("entries", &entries)
-            .finish_non_exhaustive()
+        f.debug_struct("MemoryCache").field("entries", &entries).finish_non_exhaustive()
     }
 }
 
@@ -108,11 +106,7 @@ impl Cache for MemoryCache {
     async fn get(&self, key: &CacheKey) -> Result<Option<CachedWrites>, Error> {
         let now = Instant::now();
         let mut kept = self.lock();
-        if kept
-            .entries
-            .get(key)
-            .is_some_and(|entry| entry.is_over(now))
-        {
+        if kept.entries.get(key).is_some_and(|entry| entry.is_over(now)) {
             kept.entries.remove(key);
         }
         Ok(kept.entries.get(key).map(|entry| entry.writes.clone()))
@@ -134,9 +128,7 @@ impl Cache for MemoryCache {
     }
 
     async fn clear(&self, ns: Option<&[String]>) -> Result<(), Error> {
-        self.lock()
-            .entries
-            .retain(|key, _| ns.is_some_and(|ns| key.ns != ns));
+        self.lock().entries.retain(|key, _| ns.is_some_and(|ns| key.ns != ns));
         Ok(())
     }
 }

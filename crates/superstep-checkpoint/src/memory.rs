@@ -48,9 +48,7 @@ impl MemorySaver {
 
 impl fmt::Debug for MemorySaver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MemorySaver")
-            .field("threads", &self.lock().len())
-            .finish_non_exhaustive()
+        f.debug_struct("MemorySaver").field("threads", &self.lock().len()).finish_non_exhaustive()
     }
 }
 
@@ -58,33 +56,13 @@ impl Checkpointer for MemorySaver {
     async fn put(&self, put: Put) -> Result<(), Error> {
         let mut threads = self.lock();
         check(&threads, &put)?;
-        let line = threads
-            .entry(put.thread)
-            .or_default()
-            .entry(put.ns)
-            .or_default();
+        let line = threads.entry(put.thread).or_default().entry(put.ns).or_default();
         if let Some(parent) = put.parent.and_then(|parent| line.get_mut(&parent)) {
             parent.add(put.writes);
         }
-        let Put {
-            checkpoint,
-            metadata,
-            parent,
-            ..
-        } = put;
-        let writes = line
-            .remove(&checkpoint.id)
-            .map(|row| row.writes)
-            .unwrap_or_default();
-        line.insert(
-            checkpoint.id,
-            Row {
-                checkpoint,
-                metadata,
-                parent,
-                writes,
-            },
-        );
+        let Put { checkpoint, metadata, parent, .. } = put;
+        let writes = line.remove(&checkpoint.id).map(|row| row.writes).unwrap_or_default();
+        line.insert(checkpoint.id, Row { checkpoint, metadata, parent, writes });
         Ok(())
     }
 
@@ -96,12 +74,9 @@ impl Checkpointer for MemorySaver {
         writes: Vec<TaskWrites>,
     ) -> Result<(), Error> {
         let mut threads = self.lock();
-        let line = threads
-            .get_mut(thread)
-            .and_then(|spaces| spaces.get_mut(ns));
+        let line = threads.get_mut(thread).and_then(|spaces| spaces.get_mut(ns));
         let row = line.and_then(|line| line.get_mut(&checkpoint));
-        row.ok_or_else(|| unknown(thread, ns, checkpoint))?
-            .add(writes);
+        row.ok_or_else(|| unknown(thread, ns, checkpoint))?.add(writes);
         Ok(())
     }
 
@@ -138,10 +113,7 @@ impl Checkpointer for MemorySaver {
         }
         found.sort_by_key(|(id, thread, ns, _)| (*id, *thread, *ns));
         found.truncate(limit);
-        Ok(found
-            .into_iter()
-            .map(|(_, thread, ns, row)| row.stored(thread, ns))
-            .collect())
+        Ok(found.into_iter().map(|(_, thread, ns, row)| row.stored(thread, ns)).collect())
     }
 
     async fn delete_thread(&self, thread: &str) -> Result<(), Error> {
@@ -157,10 +129,8 @@ impl Checkpointer for MemorySaver {
         channels: &[Arc<str>],
     ) -> Result<BTreeMap<Arc<str>, DeltaHistory>, Error> {
         let threads = self.lock();
-        let mut found: BTreeMap<Arc<str>, DeltaHistory> = channels
-            .iter()
-            .map(|channel| (channel.clone(), DeltaHistory::default()))
-            .collect();
+        let mut found: BTreeMap<Arc<str>, DeltaHistory> =
+            channels.iter().map(|channel| (channel.clone(), DeltaHistory::default())).collect();
         let Some(line) = threads.get(thread).and_then(|spaces| spaces.get(ns)) else {
             return Ok(found);
         };
@@ -173,10 +143,7 @@ impl Checkpointer for MemorySaver {
             };
             let writes = row.ordered();
             open.retain_mut(|(channel, history)| {
-                let here = writes
-                    .iter()
-                    .rev()
-                    .filter(|write| write.channel == **channel);
+                let here = writes.iter().rev().filter(|write| write.channel == **channel);
                 history.writes.extend(here.map(|write| write.value.clone()));
                 history.seed = row.checkpoint.value(channel).cloned();
                 history.seed.is_none()
@@ -196,10 +163,7 @@ impl Checkpointer for MemorySaver {
 /// Everything that can refuse a checkpoint, before anything is changed.
 fn check(threads: &Threads, put: &Put) -> Result<(), Error> {
     let none = Line::new();
-    let line = threads
-        .get(&put.thread)
-        .and_then(|spaces| spaces.get(&put.ns))
-        .unwrap_or(&none);
+    let line = threads.get(&put.thread).and_then(|spaces| spaces.get(&put.ns)).unwrap_or(&none);
     let head = line.last_key_value().map(|(id, _)| *id);
     if head != put.head && !line.contains_key(&put.checkpoint.id) {
         return Err(Error::Conflict {
@@ -213,18 +177,12 @@ fn check(threads: &Threads, put: &Put) -> Result<(), Error> {
         _ if put.writes.is_empty() => Ok(()),
         Some(parent) if line.contains_key(&parent) => Ok(()),
         Some(parent) => Err(unknown(&put.thread, &put.ns, parent)),
-        None => Err(Error::invalid(
-            "writes came with a checkpoint that continues none",
-        )),
+        None => Err(Error::invalid("writes came with a checkpoint that continues none")),
     }
 }
 
 fn unknown(thread: &str, ns: &str, id: CheckpointId) -> Error {
-    Error::Unknown {
-        thread: thread.to_owned(),
-        ns: ns.to_owned(),
-        id,
-    }
+    Error::Unknown { thread: thread.to_owned(), ns: ns.to_owned(), id }
 }
 
 /// The entry with this key, or all of them.
@@ -257,11 +215,7 @@ impl Row {
             for (position, (channel, value)) in writes.into_iter().enumerate() {
                 let reserved = reserved_index(&channel);
                 let slot = (task, reserved.unwrap_or(position as i64));
-                let written = Written {
-                    path: path.clone(),
-                    channel,
-                    value,
-                };
+                let written = Written { path: path.clone(), channel, value };
                 if reserved.is_some() {
                     self.writes.insert(slot, written);
                 } else {

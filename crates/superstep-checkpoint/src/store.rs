@@ -72,22 +72,14 @@ pub struct Search {
 
 impl Default for Search {
     fn default() -> Self {
-        Self {
-            prefix: Namespace::new(),
-            filter: BTreeMap::new(),
-            limit: 10,
-            offset: 0,
-        }
+        Self { prefix: Namespace::new(), filter: BTreeMap::new(), limit: 10, offset: 0 }
     }
 }
 
 impl Search {
     /// Finds items at or below this namespace.
     pub fn below<L: Into<String>>(prefix: impl IntoIterator<Item = L>) -> Self {
-        Self {
-            prefix: prefix.into_iter().map(Into::into).collect(),
-            ..Self::default()
-        }
+        Self { prefix: prefix.into_iter().map(Into::into).collect(), ..Self::default() }
     }
 
     /// Only items whose value has this under `key`.
@@ -111,10 +103,7 @@ impl Search {
     /// Whether an item is looked for, leaving limit and offset aside.
     pub fn matches(&self, item: &Item) -> bool {
         item.namespace.starts_with(&self.prefix)
-            && self
-                .filter
-                .iter()
-                .all(|(key, wanted)| item.value.get(key) == Some(wanted))
+            && self.filter.iter().all(|(key, wanted)| item.value.get(key) == Some(wanted))
     }
 }
 
@@ -197,9 +186,7 @@ impl Kept {
     /// still or go back.
     fn now(&mut self) -> SystemTime {
         let now = SystemTime::now();
-        let next = self
-            .last
-            .and_then(|last| last.checked_add(Duration::from_micros(1)));
+        let next = self.last.and_then(|last| last.checked_add(Duration::from_micros(1)));
         let now = next.map_or(now, |next| now.max(next));
         self.last = Some(now);
         now
@@ -210,9 +197,7 @@ impl Kept {
         &'a self,
         prefix: &'a [String],
     ) -> impl Iterator<Item = (&'a Namespace, &'a BTreeMap<String, Item>)> {
-        self.items
-            .range(prefix.to_vec()..)
-            .take_while(move |(ns, _)| ns.starts_with(prefix))
+        self.items.range(prefix.to_vec()..).take_while(move |(ns, _)| ns.starts_with(prefix))
     }
 }
 
@@ -230,9 +215,7 @@ impl MemoryStore {
 impl fmt::Debug for MemoryStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let namespaces = self.lock().items.len();
-        f.debug_struct("MemoryStore")
-            .field("namespaces", &namespaces)
-            .finish_non_exhaustive()
+        f.debug_struct("MemoryStore").field("namespaces", &namespaces).finish_non_exhaustive()
     }
 }
 
@@ -244,25 +227,14 @@ impl Store for MemoryStore {
         let items = kept.items.entry(namespace.to_vec()).or_default();
         let created_at = items.get(key).map_or(now, |item| item.created_at);
         let (namespace, key) = (namespace.to_vec(), key.to_owned());
-        let item = Item {
-            namespace,
-            key: key.clone(),
-            value,
-            created_at,
-            updated_at: now,
-        };
+        let item = Item { namespace, key: key.clone(), value, created_at, updated_at: now };
         items.insert(key, item);
         Ok(())
     }
 
     async fn get(&self, namespace: &[String], key: &str) -> Result<Option<Item>, Error> {
         Item::check_namespace(namespace)?;
-        Ok(self
-            .lock()
-            .items
-            .get(namespace)
-            .and_then(|items| items.get(key))
-            .cloned())
+        Ok(self.lock().items.get(namespace).and_then(|items| items.get(key)).cloned())
     }
 
     async fn delete(&self, namespace: &[String], key: &str) -> Result<(), Error> {
@@ -280,17 +252,10 @@ impl Store for MemoryStore {
     async fn search(&self, search: Search) -> Result<Vec<Item>, Error> {
         check_labels(&search.prefix)?;
         let kept = self.lock();
-        let items = kept
-            .below(&search.prefix)
-            .flat_map(|(_, items)| items.values());
+        let items = kept.below(&search.prefix).flat_map(|(_, items)| items.values());
         let mut found: Vec<&Item> = items.filter(|item| search.matches(item)).collect();
         found.sort_by_key(|item| (item.updated_at, &item.namespace, &item.key));
-        Ok(found
-            .into_iter()
-            .skip(search.offset)
-            .take(search.limit)
-            .cloned()
-            .collect())
+        Ok(found.into_iter().skip(search.offset).take(search.limit).cloned().collect())
     }
 
     async fn list_namespaces(
@@ -301,10 +266,8 @@ impl Store for MemoryStore {
         check_labels(prefix)?;
         let depth = max_depth.unwrap_or(usize::MAX);
         let kept = self.lock();
-        let cut: BTreeSet<Namespace> = kept
-            .below(prefix)
-            .map(|(ns, _)| ns.iter().take(depth).cloned().collect())
-            .collect();
+        let cut: BTreeSet<Namespace> =
+            kept.below(prefix).map(|(ns, _)| ns.iter().take(depth).cloned().collect()).collect();
         Ok(cut.into_iter().collect())
     }
 }

@@ -435,7 +435,9 @@ mod tests {
         assert_eq!(parse.kind(), "ParseIntError");
         let reset = NodeError::from(std::io::Error::from(std::io::ErrorKind::ConnectionReset));
         assert!(reset.is_transient());
-        assert!(!NodeError::from(std::io::Error::from(std::io::ErrorKind::NotFound)).is_transient());
+        assert!(
+            !NodeError::from(std::io::Error::from(std::io::ErrorKind::NotFound)).is_transient()
+        );
         assert!(NodeError::from("the model is busy").is_transient());
         assert!(!NodeError::permanent("no such user").is_transient());
     }

@@ -70,7 +70,8 @@ pub mod checkpoint {
 pub use engine::{CheckpointIds, Task};
 pub use error::{CompileError, NodeError, RunError};
 pub use graph::{
-    BreakAt, CachePolicy, CompiledGraph, Memory, RetryPolicy, StateGraph, Targets, TimeoutPolicy,
+    BreakAt, CachePolicy, CompiledGraph, Memory, RetryPolicy, StateGraph, Subgraph, Targets,
+    TimeoutPolicy,
 };
 pub use node::{
     AnyNode, Arg, Command, Ctx, Dispatch, Failure, Goto, In, IntoNode, IntoOutput, Output,

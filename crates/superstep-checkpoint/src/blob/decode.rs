@@ -24,19 +24,13 @@ impl Limits {
     ///
     /// The depth is what the other engine can write, and what fits well into the stack of a thread. The others are
     /// far above what a state should hold, and low enough to fail before the machine does.
-    pub const DEFAULT: Self = Self {
-        depth: 255,
-        items: 1 << 26,
-        bytes: 1 << 29,
-    };
+    pub const DEFAULT: Self = Self { depth: 255, items: 1 << 26, bytes: 1 << 29 };
 
     /// Whether so many bytes may be read.
     pub(super) fn admit(self, bytes: usize) -> Result<(), Fault> {
         if bytes > self.bytes {
             let most = self.bytes;
-            return Err(Fault::new(format_args!(
-                "{bytes} bytes, more than the {most} allowed"
-            )));
+            return Err(Fault::new(format_args!("{bytes} bytes, more than the {most} allowed")));
         }
         Ok(())
     }
@@ -51,10 +45,7 @@ impl Default for Limits {
 /// The one value that `bytes` hold.
 pub(crate) fn value(bytes: &[u8], limits: Limits) -> Result<Value, Fault> {
     limits.admit(bytes.len())?;
-    let mut reader = Reader {
-        rest: bytes,
-        items: limits.items,
-    };
+    let mut reader = Reader { rest: bytes, items: limits.items };
     let value = reader.value(limits.depth)?;
     reader.end()?;
     Ok(value)
@@ -90,10 +81,7 @@ impl<'a> Reader<'a> {
     }
 
     fn head(&mut self) -> Result<Head, Fault> {
-        self.items = self
-            .items
-            .checked_sub(1)
-            .ok_or_else(|| Fault::new("too many values"))?;
+        self.items = self.items.checked_sub(1).ok_or_else(|| Fault::new("too many values"))?;
         let marker = Marker::from_u8(self.byte()?);
         Ok(match marker {
             Marker::FixArray(len) => Head::List(len.into()),
@@ -167,43 +155,29 @@ impl<'a> Reader<'a> {
                 }
             }
         }
-        Ok(if pairs.is_empty() {
-            Value::Map(map)
-        } else {
-            Value::Pairs(pairs)
-        })
+        Ok(if pairs.is_empty() { Value::Map(map) } else { Value::Pairs(pairs) })
     }
 
     fn ext(&mut self, len: usize, depth: usize) -> Result<Value, Fault> {
         let code = i8::from_be_bytes(self.array()?);
         let data = self.take(len)?;
         let depth = deeper(depth)?;
-        let mut inner = Reader {
-            rest: data,
-            items: self.items,
-        };
+        let mut inner = Reader { rest: data, items: self.items };
         let known = inner.known(code, depth)?;
         self.items = inner.items;
-        Ok(known.unwrap_or_else(|| {
-            Ext::Foreign {
-                code,
-                data: data.to_vec(),
-            }
-            .into()
-        }))
+        Ok(known.unwrap_or_else(|| Ext::Foreign { code, data: data.to_vec() }.into()))
     }
 
     /// The value of a type that comes back as a value of its own; nothing for others, which are kept as bytes.
     fn known(&mut self, code: i8, depth: usize) -> Result<Option<Value>, Fault> {
         let mark = match code {
             7 => Mark::Snapshot,
-            0..=2 => match self
-                .class()
-                .and_then(|(module, name)| Mark::of_class(code, module, name))
-            {
-                Some(mark) => mark,
-                None => return Ok(None),
-            },
+            0..=2 => {
+                match self.class().and_then(|(module, name)| Mark::of_class(code, module, name)) {
+                    Some(mark) => mark,
+                    None => return Ok(None),
+                }
+            }
             _ => return Ok(None),
         };
         let payload = self.value(depth)?;
@@ -241,18 +215,12 @@ impl<'a> Reader<'a> {
     /// A length of `width` bytes.
     fn sized(&mut self, width: usize) -> Result<usize, Fault> {
         let digits = self.take(width)?;
-        Ok(digits
-            .iter()
-            .fold(0, |len, digit| (len << 8) | usize::from(*digit)))
+        Ok(digits.iter().fold(0, |len, digit| (len << 8) | usize::from(*digit)))
     }
 
     /// Refuses a length that the rest cannot hold, before anything is made of it.
     fn holds(&self, len: usize) -> Result<(), Fault> {
-        if len > self.rest.len() {
-            Err(cut_short())
-        } else {
-            Ok(())
-        }
+        if len > self.rest.len() { Err(cut_short()) } else { Ok(()) }
     }
 
     fn byte(&mut self) -> Result<u8, Fault> {
@@ -275,17 +243,13 @@ impl<'a> Reader<'a> {
     fn end(&self) -> Result<(), Fault> {
         match self.rest.len() {
             0 => Ok(()),
-            left => Err(Fault::new(format_args!(
-                "{left} bytes left over after the value"
-            ))),
+            left => Err(Fault::new(format_args!("{left} bytes left over after the value"))),
         }
     }
 }
 
 fn deeper(depth: usize) -> Result<usize, Fault> {
-    depth
-        .checked_sub(1)
-        .ok_or_else(|| Fault::new("nested too deep"))
+    depth.checked_sub(1).ok_or_else(|| Fault::new("nested too deep"))
 }
 
 fn cut_short() -> Fault {

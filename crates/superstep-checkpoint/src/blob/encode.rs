@@ -11,11 +11,7 @@ use crate::Value;
 use crate::value::{Fault, Mark, ToValue};
 
 pub(super) fn blob<T: Serialize + ?Sized>(value: &T) -> Result<Blob, Fault> {
-    let mut encoder = Encoder {
-        out: Vec::new(),
-        depth: 0,
-        stored_form: false,
-    };
+    let mut encoder = Encoder { out: Vec::new(), depth: 0, stored_form: false };
     value.serialize(&mut encoder)?;
     // Nothing and bytes are not wrapped in MessagePack when they are the whole value.
     Ok(match encoder.out.as_slice() {
@@ -42,9 +38,7 @@ impl Encoder {
         self.depth += 1;
         if self.depth > Limits::DEFAULT.depth {
             let depth = Limits::DEFAULT.depth;
-            return Err(Fault::new(format_args!(
-                "nested deeper than {depth} levels"
-            )));
+            return Err(Fault::new(format_args!("nested deeper than {depth} levels")));
         }
         Ok(())
     }
@@ -154,29 +148,18 @@ impl<'a> Compound<'a> {
         if let Some(len) = declared {
             write_len(&mut encoder.out, length(len)?)?;
         }
-        Ok(Self {
-            encoder,
-            write_len,
-            declared,
-            start,
-            count: 0,
-            levels,
-        })
+        Ok(Self { encoder, write_len, declared, start, count: 0, levels })
     }
 
     fn item<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Fault> {
-        value
-            .serialize(&mut *self.encoder)
-            .map_err(|fault| fault.in_item(self.count))?;
+        value.serialize(&mut *self.encoder).map_err(|fault| fault.in_item(self.count))?;
         self.count += 1;
         Ok(())
     }
 
     fn field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Result<(), Fault> {
         written(msgpack::write_str(&mut self.encoder.out, key))?;
-        value
-            .serialize(&mut *self.encoder)
-            .map_err(|fault| fault.in_field(key))?;
+        value.serialize(&mut *self.encoder).map_err(|fault| fault.in_field(key))?;
         self.count += 1;
         Ok(())
     }
@@ -325,9 +308,7 @@ impl<'a> Serializer for &'a mut Encoder {
         value: &T,
     ) -> Result<(), Fault> {
         self.variant(variant)?;
-        value
-            .serialize(&mut *self)
-            .map_err(|fault| fault.in_field(variant))?;
+        value.serialize(&mut *self).map_err(|fault| fault.in_field(variant))?;
         self.depth -= 1;
         Ok(())
     }

@@ -51,17 +51,10 @@ impl Tag {
 
     /// The tag a stored word stands for.
     pub fn from_word(word: &str) -> Self {
-        [
-            Self::Null,
-            Self::Bytes,
-            Self::ByteArray,
-            Self::Msgpack,
-            Self::Json,
-            Self::Empty,
-        ]
-        .into_iter()
-        .find(|tag| tag.as_str() == word)
-        .unwrap_or_else(|| Self::Other(word.to_owned()))
+        [Self::Null, Self::Bytes, Self::ByteArray, Self::Msgpack, Self::Json, Self::Empty]
+            .into_iter()
+            .find(|tag| tag.as_str() == word)
+            .unwrap_or_else(|| Self::Other(word.to_owned()))
     }
 }
 
@@ -91,10 +84,7 @@ pub struct Blob {
 impl Blob {
     /// A blob as it was stored. Whether the bytes can be read shows when they are.
     pub fn new(tag: Tag, bytes: impl Into<Arc<[u8]>>) -> Self {
-        Self {
-            tag,
-            bytes: bytes.into(),
-        }
+        Self { tag, bytes: bytes.into() }
     }
 
     /// The blob of nothing.
@@ -184,11 +174,7 @@ impl fmt::Debug for Blob {
             Err(_) => {
                 let shown = &self.bytes[..self.bytes.len().min(32)];
                 shown.iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
-                f.write_str(if shown.len() < self.bytes.len() {
-                    "…)"
-                } else {
-                    ")"
-                })
+                f.write_str(if shown.len() < self.bytes.len() { "…)" } else { ")" })
             }
         }
     }

@@ -8,14 +8,8 @@ use crate::value::tests::any_value;
 use crate::{Ext, Interrupt, Packet, TimeLimits};
 
 fn hex(text: &str) -> Vec<u8> {
-    let digits: Vec<u32> = text
-        .chars()
-        .filter_map(|digit| digit.to_digit(16))
-        .collect();
-    digits
-        .chunks(2)
-        .map(|pair| (pair[0] * 16 + pair[1]) as u8)
-        .collect()
+    let digits: Vec<u32> = text.chars().filter_map(|digit| digit.to_digit(16)).collect();
+    digits.chunks(2).map(|pair| (pair[0] * 16 + pair[1]) as u8).collect()
 }
 
 fn msgpack(text: &str) -> Blob {
@@ -37,13 +31,8 @@ fn values_have_the_bytes_of_the_reference() {
         id: "0007aee01ddd1018a946e3cf4d322629".into(),
         response_schema: None,
     };
-    let send = Packet {
-        node: "n".into(),
-        arg: map(&[("a", 1.into())]),
-        timeout: None,
-    };
-    let cases: Vec<(Value, String)> =
-        vec![
+    let send = Packet { node: "n".into(), arg: map(&[("a", 1.into())]), timeout: None };
+    let cases: Vec<(Value, String)> = vec![
         (true.into(), "c3".into()),
         (5.into(), "05".into()),
         ((-1).into(), "ff".into()),
@@ -72,11 +61,7 @@ fn values_have_the_bytes_of_the_reference() {
     ];
     for (value, bytes) in cases {
         let blob = msgpack(&bytes);
-        assert_eq!(
-            Blob::from_value(&value).expect("a blob").bytes(),
-            blob.bytes(),
-            "{value}"
-        );
+        assert_eq!(Blob::from_value(&value).expect("a blob").bytes(), blob.bytes(), "{value}");
         assert_eq!(blob.to_value().expect("a value"), value);
     }
 }
@@ -84,25 +69,15 @@ fn values_have_the_bytes_of_the_reference() {
 // Put together from the documented order of the fields; the reference gave no bytes for this one.
 #[test]
 fn a_dispatch_carries_its_time_limits_as_a_policy() {
-    let timeout = Some(TimeLimits {
-        run: Some(1.0),
-        idle: None,
-    });
-    let value = Value::from(Packet {
-        node: "n".into(),
-        arg: map(&[("a", 1.into())]),
-        timeout,
-    });
+    let timeout = Some(TimeLimits { run: Some(1.0), idle: None });
+    let value = Value::from(Packet { node: "n".into(), arg: map(&[("a", 1.into())]), timeout });
     let blob = msgpack(&format!(
         "c7 73 01 93 {TYPES} a453656e64 93 a16e 81 a161 01
          c7 53 02 93 {TYPES} ad 54696d656f7574506f6c696379 83
          ab 72756e5f74696d656f7574 cb3ff0000000000000 ac 69646c655f74696d656f7574 c0
          aa 726566726573685f6f6e a4 6175746f"
     ));
-    assert_eq!(
-        Blob::from_value(&value).expect("a blob").bytes(),
-        blob.bytes()
-    );
+    assert_eq!(Blob::from_value(&value).expect("a blob").bytes(), blob.bytes());
     assert_eq!(blob.to_value().expect("a value"), value);
 }
 
@@ -143,10 +118,7 @@ fn foreign_types_are_written_back_as_they_were_read() {
             matches!(&value, Value::Ext(ext) if matches!(**ext, Ext::Foreign { .. })),
             "{value:?}"
         );
-        assert_eq!(
-            Blob::from_value(&value).expect("a blob").bytes(),
-            blob.bytes()
-        );
+        assert_eq!(Blob::from_value(&value).expect("a blob").bytes(), blob.bytes());
         let inside = vec![map(&[("m", value)])];
         let blob = Blob::encode(&inside).expect("a blob");
         assert_eq!(blob.decode::<Vec<Value>>().expect("values"), inside);
@@ -158,21 +130,12 @@ fn classes_are_known_under_the_path_they_had_before() {
     let cases = [
         (
             "c7 21 01 93 b3 6c616e6767726170682e636f6e7374616e7473 a453656e64 92 a16e 81 a161 01",
-            Value::from(Packet {
-                node: "n".into(),
-                arg: map(&[("a", 1.into())]),
-                timeout: None,
-            }),
+            Value::from(Packet { node: "n".into(), arg: map(&[("a", 1.into())]), timeout: None }),
         ),
         (
             "c7 2c 02 93 b3 6c616e6767726170682e636f6e7374616e7473 a9 496e74657272757074
              82 a576616c7565 01 a26964 a16a",
-            Interrupt {
-                value: 1.into(),
-                id: "j".into(),
-                response_schema: None,
-            }
-            .into(),
+            Interrupt { value: 1.into(), id: "j".into(), response_schema: None }.into(),
         ),
     ];
     for (bytes, value) in cases {
@@ -197,14 +160,8 @@ fn whole_values_that_need_no_wrapping_have_tags_of_their_own() {
 fn tags_decide_how_bytes_are_read() {
     let read = |word: &str, bytes: &[u8]| Blob::new(Tag::from_word(word), bytes).to_value();
     assert_eq!(read("empty", b"").expect("a value"), Value::Null);
-    assert_eq!(
-        read("bytearray", b"x").expect("a value"),
-        Value::Bytes(b"x".to_vec())
-    );
-    assert_eq!(
-        read("json", br#"{"a":[1]}"#).expect("a value"),
-        map(&[("a", vec![1].into())])
-    );
+    assert_eq!(read("bytearray", b"x").expect("a value"), Value::Bytes(b"x".to_vec()));
+    assert_eq!(read("json", br#"{"a":[1]}"#).expect("a value"), map(&[("a", vec![1].into())]));
     for word in ["pickle", "msgpack+aes"] {
         assert_eq!(Tag::from_word(word).as_str(), word);
         let error = read(word, b"x").expect_err("a fault").to_string();
@@ -257,15 +214,9 @@ fn hostile_bytes_are_refused() {
         ("lists within lists", deep(1_000_000, &[0x91])),
         ("maps within maps", deep(1_000_000, &[0x81, 0xa1, 0x61])),
         ("keys within keys", deep(1_000_000, &[0x81])),
-        (
-            "long lists within long lists",
-            deep(200_000, &hex("dc 0002")),
-        ),
+        ("long lists within long lists", deep(200_000, &hex("dc 0002"))),
         ("a snapshot with bytes left over", hex("d5 07 01 02")),
-        (
-            "a set cut short",
-            hex("d8 00 93 a8 6275696c74696e73 a3 736574 92 01"),
-        ),
+        ("a set cut short", hex("d8 00 93 a8 6275696c74696e73 a3 736574 92 01")),
     ];
     for (what, bytes) in cases {
         let result = Blob::new(Tag::Msgpack, bytes).to_value();
@@ -283,9 +234,7 @@ fn snapshots_within_snapshots_are_refused() {
         outer.extend(&bytes);
         bytes = outer;
     }
-    let error = Blob::new(Tag::Msgpack, bytes)
-        .to_value()
-        .expect_err("a fault");
+    let error = Blob::new(Tag::Msgpack, bytes).to_value().expect_err("a fault");
     assert_eq!(error.to_string(), "nested too deep");
 }
 
@@ -298,38 +247,15 @@ fn limits_are_what_they_say() {
 
     // Types of their own count in both directions, so that whatever is written can be read.
     let set = (0..127).fold(Value::Null, |inner, _| Value::Set(BTreeSet::from([inner])));
-    assert_eq!(
-        Blob::from_value(&set)
-            .expect("a blob")
-            .to_value()
-            .expect("a value"),
-        set
-    );
+    assert_eq!(Blob::from_value(&set).expect("a blob").to_value().expect("a value"), set);
     assert!(Blob::from_value(&Value::Set([set].into())).is_err());
 
     let three = Blob::encode(&[1, 2]).expect("a blob");
-    let within = |limits| {
-        three
-            .to_value_within(limits)
-            .map_err(|error| error.to_string())
-    };
-    assert!(
-        within(Limits {
-            items: 3,
-            bytes: 3,
-            depth: 1
-        })
-        .is_ok()
-    );
-    let few = within(Limits {
-        items: 2,
-        ..Limits::DEFAULT
-    });
+    let within = |limits| three.to_value_within(limits).map_err(|error| error.to_string());
+    assert!(within(Limits { items: 3, bytes: 3, depth: 1 }).is_ok());
+    let few = within(Limits { items: 2, ..Limits::DEFAULT });
     assert_eq!(few, Err("at `[1]`: too many values".into()));
-    let short = within(Limits {
-        bytes: 2,
-        ..Limits::DEFAULT
-    });
+    let short = within(Limits { bytes: 2, ..Limits::DEFAULT });
     assert_eq!(short, Err("3 bytes, more than the 2 allowed".into()));
 }
 
@@ -352,34 +278,20 @@ fn integers_and_lengths_take_the_shortest_form() {
         (i64::MIN, "d38000000000000000"),
     ];
     for (number, bytes) in cases {
-        assert_eq!(
-            Blob::encode(&number).expect("a blob").bytes(),
-            hex(bytes),
-            "{number}"
-        );
+        assert_eq!(Blob::encode(&number).expect("a blob").bytes(), hex(bytes), "{number}");
     }
-    for (len, header) in [
-        (31, "bf"),
-        (32, "d920"),
-        (255, "d9ff"),
-        (256, "da0100"),
-        (65_536, "db00010000"),
-    ] {
+    for (len, header) in
+        [(31, "bf"), (32, "d920"), (255, "d9ff"), (256, "da0100"), (65_536, "db00010000")]
+    {
         let blob = Blob::encode(&"x".repeat(len)).expect("a blob");
         assert!(blob.bytes().starts_with(&hex(header)), "text of {len}");
     }
     for (len, header) in [(1, "d409"), (3, "c70309"), (16, "d809"), (256, "c8010009")] {
-        let value = Value::from(Ext::Foreign {
-            code: 9,
-            data: vec![0; len],
-        });
+        let value = Value::from(Ext::Foreign { code: 9, data: vec![0; len] });
         let blob = Blob::from_value(&value).expect("a blob");
         assert!(blob.bytes().starts_with(&hex(header)), "a type of {len}");
     }
-    assert_eq!(
-        Blob::encode(&1.5_f32).expect("a blob").bytes(),
-        hex("cb3ff8000000000000")
-    );
+    assert_eq!(Blob::encode(&1.5_f32).expect("a blob").bytes(), hex("cb3ff8000000000000"));
 }
 
 proptest! {

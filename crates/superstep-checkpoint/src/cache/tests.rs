@@ -3,10 +3,7 @@ use tokio::time::advance;
 use super::*;
 
 fn key(ns: &str, key: &str) -> CacheKey {
-    CacheKey {
-        ns: vec!["writes".into(), ns.into()],
-        key: key.into(),
-    }
+    CacheKey { ns: vec!["writes".into(), ns.into()], key: key.into() }
 }
 
 fn writes(number: i64) -> CachedWrites {
@@ -21,14 +18,8 @@ async fn found(cache: &AnyCache, at: &CacheKey) -> Option<CachedWrites> {
 async fn an_entry_is_found_until_its_time_is_over() {
     let cache = AnyCache::new(MemoryCache::new());
     let (short, long) = (key("n", "short"), key("n", "long"));
-    cache
-        .put(short.clone(), writes(1), Some(Duration::from_secs(2)))
-        .await
-        .expect("stored");
-    cache
-        .put(long.clone(), writes(2), None)
-        .await
-        .expect("stored");
+    cache.put(short.clone(), writes(1), Some(Duration::from_secs(2))).await.expect("stored");
+    cache.put(long.clone(), writes(2), None).await.expect("stored");
     assert_eq!(found(&cache, &key("n", "other")).await, None);
     assert_eq!(found(&cache, &key("m", "short")).await, None);
 
@@ -43,19 +34,10 @@ async fn an_entry_is_found_until_its_time_is_over() {
 async fn a_later_entry_replaces_an_earlier_one_and_its_time() {
     let cache = AnyCache::new(MemoryCache::new());
     let at = key("n", "k");
-    cache
-        .put(at.clone(), writes(1), Some(Duration::ZERO))
-        .await
-        .expect("stored");
+    cache.put(at.clone(), writes(1), Some(Duration::ZERO)).await.expect("stored");
     assert_eq!(found(&cache, &at).await, None);
-    cache
-        .put(at.clone(), writes(1), Some(Duration::from_secs(1)))
-        .await
-        .expect("stored");
-    cache
-        .put(at.clone(), writes(2), Some(Duration::MAX))
-        .await
-        .expect("stored");
+    cache.put(at.clone(), writes(1), Some(Duration::from_secs(1))).await.expect("stored");
+    cache.put(at.clone(), writes(2), Some(Duration::MAX)).await.expect("stored");
     advance(Duration::from_secs(3600)).await;
     assert_eq!(found(&cache, &at).await, Some(writes(2)));
 }
@@ -65,19 +47,10 @@ async fn a_namespace_is_cleared_alone_or_with_all_others() {
     let cache = AnyCache::new(MemoryCache::new());
     let (one, two) = (key("one", "k"), key("two", "k"));
     for at in [&one, &two] {
-        cache
-            .put(at.clone(), writes(1), None)
-            .await
-            .expect("stored");
+        cache.put(at.clone(), writes(1), None).await.expect("stored");
     }
-    cache
-        .clear(Some(&["writes".into()]))
-        .await
-        .expect("cleared");
-    assert!(
-        found(&cache, &one).await.is_some(),
-        "a namespace above is another one"
-    );
+    cache.clear(Some(&["writes".into()])).await.expect("cleared");
+    assert!(found(&cache, &one).await.is_some(), "a namespace above is another one");
     cache.clear(Some(&one.ns)).await.expect("cleared");
     assert_eq!(found(&cache, &one).await, None);
     assert!(found(&cache, &two).await.is_some());
@@ -92,10 +65,7 @@ async fn entries_that_are_over_do_not_pile_up() {
     let cache = AnyCache::new(kept.clone());
     for number in 0..10_000 {
         let at = key("n", &number.to_string());
-        cache
-            .put(at, writes(number), Some(Duration::from_secs(1)))
-            .await
-            .expect("stored");
+        cache.put(at, writes(number), Some(Duration::from_secs(1))).await.expect("stored");
         advance(Duration::from_secs(1)).await;
     }
     assert!(kept.lock().entries.len() < 100);

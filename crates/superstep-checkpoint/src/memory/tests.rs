@@ -18,23 +18,12 @@ struct Writer {
 impl Writer {
     fn new(saver: &MemorySaver, thread: &'static str, ns: &'static str) -> Self {
         let saver = saver.clone();
-        Self {
-            saver,
-            clock: IdClock::new(),
-            ns,
-            thread,
-            head: None,
-            step: -1,
-        }
+        Self { saver, clock: IdClock::new(), ns, thread, head: None, step: -1 }
     }
 
     /// What this writer would store next.
     fn next(&mut self) -> Put {
-        let source = if self.step < 0 {
-            Source::Input
-        } else {
-            Source::Loop
-        };
+        let source = if self.step < 0 { Source::Input } else { Source::Loop };
         let id = self.clock.next(self.step, self.head);
         let put = Put {
             thread: self.thread.into(),
@@ -80,32 +69,17 @@ fn task(number: u8) -> TaskId {
 }
 
 fn writes(number: u8, path: &str, writes: &[(&str, i64)]) -> Vec<TaskWrites> {
-    let writes = writes
-        .iter()
-        .map(|(channel, value)| ((*channel).into(), blob(*value)))
-        .collect();
-    vec![TaskWrites {
-        task: task(number),
-        path: path.into(),
-        writes,
-        replaces: false,
-    }]
+    let writes = writes.iter().map(|(channel, value)| ((*channel).into(), blob(*value))).collect();
+    vec![TaskWrites { task: task(number), path: path.into(), writes, replaces: false }]
 }
 
 /// The writes beside a checkpoint, as text.
 async fn written(saver: &MemorySaver, id: CheckpointId) -> Vec<String> {
-    let stored = saver
-        .get(THREAD, "", Some(id))
-        .await
-        .expect("read")
-        .expect("a checkpoint");
+    let stored = saver.get(THREAD, "", Some(id)).await.expect("read").expect("a checkpoint");
     let show = |write: &PendingWrite| {
         let value = write.value.to_value().expect("a value");
         let task = write.task.as_bytes()[0];
-        format!(
-            "{} {task} {} {}={value}",
-            write.path, write.index, write.channel
-        )
+        format!("{} {task} {} {}={value}", write.path, write.index, write.channel)
     };
     stored.writes.iter().map(show).collect()
 }
@@ -116,28 +90,15 @@ async fn the_head_is_the_greatest_id_and_every_checkpoint_stays() {
     let mut writer = Writer::new(&saver, THREAD, "");
     let ids = [writer.put().await, writer.put().await, writer.put().await];
     let any = AnyCheckpointer::new(saver.clone());
-    let head = any
-        .get(THREAD, "", None)
-        .await
-        .expect("read")
-        .expect("a checkpoint");
+    let head = any.get(THREAD, "", None).await.expect("read").expect("a checkpoint");
     assert_eq!((head.checkpoint.id, head.parent), (ids[2], Some(ids[1])));
     assert_eq!(head.checkpoint.value("step"), Some(&blob(1)));
-    let first = any
-        .get(THREAD, "", Some(ids[0]))
-        .await
-        .expect("read")
-        .expect("a checkpoint");
+    let first = any.get(THREAD, "", Some(ids[0])).await.expect("read").expect("a checkpoint");
     assert_eq!((first.parent, first.metadata.step), (None, -1));
-    for (thread, ns, id) in [
-        ("other", "", None),
-        (THREAD, "other", None),
-        ("other", "", Some(ids[0])),
-    ] {
-        assert!(
-            any.get(thread, ns, id).await.expect("read").is_none(),
-            "{thread} {ns} {id:?}"
-        );
+    for (thread, ns, id) in
+        [("other", "", None), (THREAD, "other", None), ("other", "", Some(ids[0]))]
+    {
+        assert!(any.get(thread, ns, id).await.expect("read").is_none(), "{thread} {ns} {id:?}");
     }
 }
 
@@ -146,38 +107,23 @@ async fn a_second_writer_gets_a_conflict_and_changes_nothing() {
     let saver = MemorySaver::new();
     let mut first = Writer::new(&saver, THREAD, "");
     let old = first.put().await;
-    let mut second = Writer {
-        head: Some(old),
-        step: 0,
-        ..Writer::new(&saver, THREAD, "")
-    };
+    let mut second = Writer { head: Some(old), step: 0, ..Writer::new(&saver, THREAD, "") };
     let new = first.put().await;
 
     let mut late = second.next();
     late.writes = writes(1, "p", &[("a", 1)]);
     let error = saver.put(late).await.expect_err("a conflict");
-    let Error::Conflict {
-        expected, found, ..
-    } = error
-    else {
-        panic!("{error}")
-    };
+    let Error::Conflict { expected, found, .. } = error else { panic!("{error}") };
     assert_eq!((expected, found), (Some(old), Some(new)));
     assert!(written(&saver, old).await.is_empty());
     assert_eq!(saver.list(Query::default()).await.expect("a list").len(), 2);
 
     let mut stranger = Writer::new(&saver, THREAD, "").next();
     stranger.head = None;
-    assert!(matches!(
-        saver.put(stranger).await,
-        Err(Error::Conflict { .. })
-    ));
+    assert!(matches!(saver.put(stranger).await, Err(Error::Conflict { .. })));
     let mut early = Writer::new(&saver, "empty", "").next();
     early.head = Some(old);
-    assert!(matches!(
-        saver.put(early).await,
-        Err(Error::Conflict { found: None, .. })
-    ));
+    assert!(matches!(saver.put(early).await, Err(Error::Conflict { found: None, .. })));
 }
 
 // A branch from an older checkpoint names that one as its parent and still has to know the head.
@@ -190,11 +136,7 @@ async fn a_branch_is_no_conflict() {
     let mut branch = writer.next();
     branch.parent = Some(root);
     let id = writer.store(branch).await;
-    let head = saver
-        .get(THREAD, "", None)
-        .await
-        .expect("read")
-        .expect("a checkpoint");
+    let head = saver.get(THREAD, "", None).await.expect("read").expect("a checkpoint");
     assert_eq!((head.checkpoint.id, head.parent), (id, Some(root)));
 }
 
@@ -204,26 +146,13 @@ async fn a_checkpoint_put_again_is_replaced_and_keeps_its_writes() {
     let mut writer = Writer::new(&saver, THREAD, "");
     let put = writer.next();
     let id = writer.store(put.clone()).await;
-    saver
-        .put_writes(THREAD, "", id, writes(1, "p", &[("a", 1)]))
-        .await
-        .expect("stored");
+    saver.put_writes(THREAD, "", id, writes(1, "p", &[("a", 1)])).await.expect("stored");
     writer.put().await;
     let mut again = put;
     again.checkpoint.ts = "later".into();
-    saver
-        .put(again)
-        .await
-        .expect("stored, though the head moved on");
-    let stored = saver
-        .get(THREAD, "", Some(id))
-        .await
-        .expect("read")
-        .expect("a checkpoint");
-    assert_eq!(
-        (stored.checkpoint.ts.as_str(), stored.writes.len()),
-        ("later", 1)
-    );
+    saver.put(again).await.expect("stored, though the head moved on");
+    let stored = saver.get(THREAD, "", Some(id)).await.expect("read").expect("a checkpoint");
+    assert_eq!((stored.checkpoint.ts.as_str(), stored.writes.len()), ("later", 1));
 }
 
 #[tokio::test]
@@ -246,9 +175,7 @@ async fn a_checkpoint_and_its_writes_are_stored_together_or_not_at_all() {
     assert_eq!(written(&saver, parent).await, ["p 1 0 a=1"]);
 
     let nowhere = CheckpointId::from_bytes([9; 16]);
-    let error = saver
-        .put_writes(THREAD, "", nowhere, writes(1, "p", &[("a", 1)]))
-        .await;
+    let error = saver.put_writes(THREAD, "", nowhere, writes(1, "p", &[("a", 1)])).await;
     assert!(matches!(error, Err(Error::Unknown { id, .. }) if id == nowhere));
 }
 
@@ -262,18 +189,10 @@ async fn slots_are_filled_once_and_reserved_ones_replaced() {
         writes(1, "p", &[("__interrupt__", 1)]),
         writes(1, "p", &[("d", 3), ("__interrupt__", 2), ("__error__", 3)]),
     ] {
-        saver
-            .put_writes(THREAD, "", id, call)
-            .await
-            .expect("stored");
+        saver.put_writes(THREAD, "", id, call).await.expect("stored");
     }
-    let expected = [
-        "p 1 -3 __interrupt__=2",
-        "p 1 -1 __error__=3",
-        "p 1 0 a=1",
-        "p 1 1 b=1",
-        "p 1 2 c=2",
-    ];
+    let expected =
+        ["p 1 -3 __interrupt__=2", "p 1 -1 __error__=3", "p 1 0 a=1", "p 1 1 b=1", "p 1 2 c=2"];
     assert_eq!(written(&saver, id).await, expected);
 }
 
@@ -281,18 +200,10 @@ async fn slots_are_filled_once_and_reserved_ones_replaced() {
 async fn writes_come_back_by_path_then_task_then_slot() {
     let saver = MemorySaver::new();
     let id = Writer::new(&saver, THREAD, "").put().await;
-    let calls = [
-        (3, "b", "x"),
-        (1, "b", "x"),
-        (2, "a", "x"),
-        (2, "a", "__resume__"),
-    ];
+    let calls = [(3, "b", "x"), (1, "b", "x"), (2, "a", "x"), (2, "a", "__resume__")];
     for (number, path, channel) in calls {
         let call = writes(number, path, &[(channel, 0)]);
-        saver
-            .put_writes(THREAD, "", id, call)
-            .await
-            .expect("stored");
+        saver.put_writes(THREAD, "", id, call).await.expect("stored");
     }
     let expected = ["a 2 -4 __resume__=0", "a 2 0 x=0", "b 1 0 x=0", "b 3 0 x=0"];
     assert_eq!(written(&saver, id).await, expected);
@@ -302,10 +213,7 @@ async fn writes_come_back_by_path_then_task_then_slot() {
 async fn list_gives_what_matches_newest_first() {
     let saver = MemorySaver::new();
     let mut root = Writer::new(&saver, THREAD, "");
-    let mut nested = Writer {
-        ns: "n:1",
-        ..Writer::new(&saver, THREAD, "")
-    };
+    let mut nested = Writer { ns: "n:1", ..Writer::new(&saver, THREAD, "") };
     let mut other = Writer::new(&saver, "u", "");
     let (a, b) = (root.put().await, root.put().await);
     let mut tagged = root.next();
@@ -318,14 +226,9 @@ async fn list_gives_what_matches_newest_first() {
     saver.put(twin).await.expect("stored");
 
     let all = Query::default();
-    let thread = || Query {
-        thread: Some(THREAD.into()),
-        ..Query::default()
-    };
-    let filter = |key: &str, value: Value| Query {
-        filter: [(key.into(), value)].into(),
-        ..thread()
-    };
+    let thread = || Query { thread: Some(THREAD.into()), ..Query::default() };
+    let filter =
+        |key: &str, value: Value| Query { filter: [(key.into(), value)].into(), ..thread() };
     let mut newest = [a, b, c, d, e, e];
     newest.sort_by_key(|id| Reverse(*id));
     let mut of_thread = [a, b, c, d];
@@ -336,59 +239,14 @@ async fn list_gives_what_matches_newest_first() {
     };
     let cases = [
         (all.clone(), newest.to_vec()),
-        (
-            Query {
-                limit: Some(2),
-                ..all
-            },
-            newest[..2].to_vec(),
-        ),
+        (Query { limit: Some(2), ..all }, newest[..2].to_vec()),
         (thread(), of_thread.to_vec()),
-        (
-            Query {
-                ns: Some("".into()),
-                ..thread()
-            },
-            vec![c, b, a],
-        ),
-        (
-            Query {
-                ns: Some("n:1".into()),
-                ..thread()
-            },
-            vec![d],
-        ),
-        (
-            Query {
-                id: Some(b),
-                ..thread()
-            },
-            vec![b],
-        ),
-        (
-            Query {
-                ns: Some("".into()),
-                before: Some(c),
-                ..thread()
-            },
-            vec![b, a],
-        ),
-        (
-            Query {
-                before: Some(c),
-                limit: Some(1),
-                ns: Some("".into()),
-                ..thread()
-            },
-            vec![b],
-        ),
-        (
-            Query {
-                limit: Some(0),
-                ..thread()
-            },
-            vec![],
-        ),
+        (Query { ns: Some("".into()), ..thread() }, vec![c, b, a]),
+        (Query { ns: Some("n:1".into()), ..thread() }, vec![d]),
+        (Query { id: Some(b), ..thread() }, vec![b]),
+        (Query { ns: Some("".into()), before: Some(c), ..thread() }, vec![b, a]),
+        (Query { before: Some(c), limit: Some(1), ns: Some("".into()), ..thread() }, vec![b]),
+        (Query { limit: Some(0), ..thread() }, vec![]),
         (filter("user", "ann".into()), vec![c]),
         (filter("step", 0.into()), vec![b]),
         (filter("step", 0.0.into()), vec![]),
@@ -401,20 +259,8 @@ async fn list_gives_what_matches_newest_first() {
         let ids: Vec<_> = found.iter().map(|stored| stored.checkpoint.id).collect();
         assert_eq!(ids, expected, "{query:?}");
     }
-    let twins = saver
-        .list(Query {
-            id: Some(e),
-            ..Query::default()
-        })
-        .await
-        .expect("a list");
-    assert_eq!(
-        twins
-            .iter()
-            .map(|stored| &*stored.thread)
-            .collect::<Vec<_>>(),
-        ["s", "u"]
-    );
+    let twins = saver.list(Query { id: Some(e), ..Query::default() }).await.expect("a list");
+    assert_eq!(twins.iter().map(|stored| &*stored.thread).collect::<Vec<_>>(), ["s", "u"]);
 }
 
 #[tokio::test]
@@ -424,17 +270,9 @@ async fn a_deleted_thread_is_gone_with_all_its_namespaces() {
         Writer::new(&saver, thread, ns).put().await;
     }
     saver.delete_thread(THREAD).await.expect("deleted");
-    saver
-        .delete_thread("unknown")
-        .await
-        .expect("nothing to delete");
+    saver.delete_thread("unknown").await.expect("nothing to delete");
     let left = saver.list(Query::default()).await.expect("a list");
-    assert_eq!(
-        left.iter()
-            .map(|stored| &*stored.thread)
-            .collect::<Vec<_>>(),
-        ["u"]
-    );
+    assert_eq!(left.iter().map(|stored| &*stored.thread).collect::<Vec<_>>(), ["u"]);
 }
 
 // A thread of a program that panics while it holds the lock must not take the saver with it.
@@ -448,10 +286,6 @@ async fn a_panic_elsewhere_leaves_the_saver_usable() {
         panic!("on purpose");
     });
     assert!(panicked.join().is_err());
-    let head = saver
-        .get(THREAD, "", None)
-        .await
-        .expect("read")
-        .expect("a checkpoint");
+    let head = saver.get(THREAD, "", None).await.expect("read").expect("a checkpoint");
     assert_eq!(head.checkpoint.id, id);
 }

@@ -56,11 +56,6 @@ impl<T: Into<Value>> From<Option<T>> for Value {
 
 impl<K: Into<String>, V: Into<Value>> FromIterator<(K, V)> for Value {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
-        Self::Map(
-            entries
-                .into_iter()
-                .map(|(key, value)| (key.into(), value.into()))
-                .collect(),
-        )
+        Self::Map(entries.into_iter().map(|(key, value)| (key.into(), value.into())).collect())
     }
 }

@@ -18,10 +18,7 @@ use crate::{Error, Limits};
 /// # Errors
 /// The value has not the form of the type; the message says where.
 pub fn from_value<T: DeserializeOwned>(value: Value) -> Result<T, Error> {
-    Ok(T::deserialize(FromValue::new(
-        value,
-        Limits::DEFAULT.depth,
-    ))?)
+    Ok(T::deserialize(FromValue::new(value, Limits::DEFAULT.depth))?)
 }
 
 /// Deserializes from a [`Value`].
@@ -105,10 +102,7 @@ pub(super) fn handed() -> Option<Value> {
 }
 
 fn too_deep() -> Fault {
-    Fault::new(format_args!(
-        "nested deeper than {} levels",
-        Limits::DEFAULT.depth
-    ))
+    Fault::new(format_args!("nested deeper than {} levels", Limits::DEFAULT.depth))
 }
 
 fn text_keys(map: Map) -> impl ExactSizeIterator<Item = (Value, Value)> {
@@ -158,11 +152,9 @@ impl<'de> Deserializer<'de> for FromValue {
     ) -> Result<V::Value, Fault> {
         let (value, depth) = self.open()?;
         let (tag, content) = match value {
-            Value::Map(map) if map.len() == 1 => map
-                .into_iter()
-                .next()
-                .map(|(tag, value)| (tag, Some(value)))
-                .unwrap_or_default(),
+            Value::Map(map) if map.len() == 1 => {
+                map.into_iter().next().map(|(tag, value)| (tag, Some(value))).unwrap_or_default()
+            }
             Value::Str(tag) => (tag, None),
             Value::Map(map) => {
                 let found =
@@ -175,10 +167,7 @@ impl<'de> Deserializer<'de> for FromValue {
             }
         };
         match content {
-            Some(value) => visitor.visit_enum(Tagged {
-                tag,
-                content: Self::new(value, depth),
-            }),
+            Some(value) => visitor.visit_enum(Tagged { tag, content: Self::new(value, depth) }),
             None => visitor.visit_enum(tag.into_deserializer()),
         }
     }
@@ -199,19 +188,13 @@ fn visit_items<'de, V: Visitor<'de>>(
     visitor: V,
 ) -> Result<V::Value, Fault> {
     let len = items.len();
-    let mut access = Items {
-        items,
-        depth,
-        index: 0,
-    };
+    let mut access = Items { items, depth, index: 0 };
     let value = visitor.visit_seq(&mut access)?;
     match access.items.len() {
         0 => Ok(value),
         left => {
             let read = len - left;
-            Err(Fault::new(format_args!(
-                "expected a list of {read}, found a list of {len}"
-            )))
+            Err(Fault::new(format_args!("expected a list of {read}, found a list of {len}")))
         }
     }
 }
@@ -248,12 +231,7 @@ fn visit_entries<'de, V: Visitor<'de>>(
     depth: usize,
     visitor: V,
 ) -> Result<V::Value, Fault> {
-    visitor.visit_map(Entries {
-        entries,
-        depth,
-        key: String::new(),
-        value: None,
-    })
+    visitor.visit_map(Entries { entries, depth, key: String::new(), value: None })
 }
 
 struct Entries<I> {
@@ -286,10 +264,8 @@ impl<'de, I: ExactSizeIterator<Item = (Value, Value)>> MapAccess<'de> for Entrie
     }
 
     fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, Fault> {
-        let value = self
-            .value
-            .take()
-            .ok_or_else(|| Fault::new("a value was read before its key"))?;
+        let value =
+            self.value.take().ok_or_else(|| Fault::new("a value was read before its key"))?;
         let value = seed.deserialize(FromValue::new(value, self.depth));
         value.map_err(|fault| fault.in_field(&self.key))
     }
@@ -369,13 +345,7 @@ impl<'de> EnumAccess<'de> for Tagged {
 
     fn variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<(T::Value, Content), Fault> {
         let variant = seed.deserialize(self.tag.as_str().into_deserializer())?;
-        Ok((
-            variant,
-            Content {
-                tag: self.tag,
-                content: self.content,
-            },
-        ))
+        Ok((variant, Content { tag: self.tag, content: self.content }))
     }
 }
 

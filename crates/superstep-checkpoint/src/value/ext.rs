@@ -87,12 +87,7 @@ impl Interrupt {
             Value::Map(map) if map.contains_key("id") => Self::from_fields(map.clone()),
             _ => None,
         }
-        .ok_or_else(|| {
-            Error::codec(format_args!(
-                "expected an interrupt, found {}",
-                value.kind()
-            ))
-        })
+        .ok_or_else(|| Error::codec(format_args!("expected an interrupt, found {}", value.kind())))
     }
 
     /// Old versions stored no id; such a question can still be answered as the only one.
@@ -102,15 +97,9 @@ impl Interrupt {
             None => String::new(),
             Some(_) => return None,
         };
-        let schema = fields
-            .swap_remove("response_schema")
-            .filter(|schema| !schema.is_null());
+        let schema = fields.swap_remove("response_schema").filter(|schema| !schema.is_null());
         let value = fields.swap_remove("value")?;
-        Some(Self {
-            value,
-            id: id.into(),
-            response_schema: schema,
-        })
+        Some(Self { value, id: id.into(), response_schema: schema })
     }
 }
 
@@ -121,11 +110,8 @@ impl Packet {
             return None;
         };
         let timeout = args.next().unwrap_or_default();
-        let timeout = if timeout.is_null() {
-            None
-        } else {
-            Some(TimeLimits::from_stored(&timeout)?)
-        };
+        let timeout =
+            if timeout.is_null() { None } else { Some(TimeLimits::from_stored(&timeout)?) };
         args.next().is_none().then_some(Self { node, arg, timeout })
     }
 }
@@ -138,10 +124,7 @@ impl TimeLimits {
         };
         let fields = fields.as_map()?;
         let seconds = |name| fields.get(name).and_then(Value::as_f64);
-        Some(Self {
-            run: seconds("run_timeout"),
-            idle: seconds("idle_timeout"),
-        })
+        Some(Self { run: seconds("run_timeout"), idle: seconds("idle_timeout") })
     }
 }
 
@@ -158,11 +141,7 @@ impl Ext {
                 timeout.map(|limits| map.insert("timeout".into(), limits.to_data()));
                 Ok(map.into())
             }
-            Self::Interrupt(Interrupt {
-                value,
-                id,
-                response_schema,
-            }) => {
+            Self::Interrupt(Interrupt { value, id, response_schema }) => {
                 let mut map = Map::new();
                 map.insert("value".into(), value);
                 map.insert("id".into(), id.as_str().into());
@@ -193,10 +172,7 @@ pub(crate) fn foreign_data(code: i8, data: &[u8], depth: usize) -> Result<Value,
     if !(0..=6).contains(&code) {
         return opaque();
     }
-    let limits = Limits {
-        depth,
-        ..Limits::DEFAULT
-    };
+    let limits = Limits { depth, ..Limits::DEFAULT };
     let whole = decode::value(data, limits)?;
     if code == 6 {
         return Ok(whole);
@@ -218,19 +194,15 @@ impl Mark {
             (Self::Set, Value::List(items)) => Some(Value::Set(items.into_iter().collect())),
             (Self::Send, Value::List(args)) => Packet::from_args(args).map(Value::from),
             (Self::Interrupt, Value::Map(map)) => Interrupt::from_fields(map).map(Value::from),
-            (Self::Overwrite, Value::Map(mut map)) => map
-                .swap_remove("value")
-                .map(|value| Ext::Overwrite(value).into()),
+            (Self::Overwrite, Value::Map(mut map)) => {
+                map.swap_remove("value").map(|value| Ext::Overwrite(value).into())
+            }
             (Self::Snapshot, value) => Some(Ext::Snapshot(value).into()),
             (Self::Timeout, fields) => Some(fields),
             (Self::Foreign, Value::List(parts)) => match <[Value; 2]>::try_from(parts).ok()? {
-                [Value::Int(code), Value::Bytes(data)] => Some(
-                    Ext::Foreign {
-                        code: i8::try_from(code).ok()?,
-                        data,
-                    }
-                    .into(),
-                ),
+                [Value::Int(code), Value::Bytes(data)] => {
+                    Some(Ext::Foreign { code: i8::try_from(code).ok()?, data }.into())
+                }
                 _ => None,
             },
             _ => None,
@@ -303,11 +275,7 @@ struct Asked<'a>(&'a Interrupt);
 
 impl Serialize for Asked<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Interrupt {
-            value,
-            id,
-            response_schema,
-        } = self.0;
+        let Interrupt { value, id, response_schema } = self.0;
         let schema = !serializer.is_human_readable() || response_schema.is_some();
         let mut body = serializer.serialize_struct("Interrupt", 2 + usize::from(schema))?;
         body.serialize_field("value", value)?;

@@ -20,10 +20,7 @@ enum Step {
 
 impl Fault {
     pub(crate) fn new(message: impl fmt::Display) -> Self {
-        Self {
-            message: message.to_string(),
-            path: Vec::new(),
-        }
+        Self { message: message.to_string(), path: Vec::new() }
     }
 
     /// The same fault, seen from the map that has it under `key`.

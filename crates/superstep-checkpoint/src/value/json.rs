@@ -47,10 +47,7 @@ fn json(value: Value, depth: usize) -> Json {
         Value::Bytes(bytes) => bytes.into(),
         Value::List(items) => items.into_iter().map(|item| json(item, depth)).collect(),
         Value::Set(items) => items.into_iter().map(|item| json(item, depth)).collect(),
-        Value::Map(map) => map
-            .into_iter()
-            .map(|(key, value)| (key, json(value, depth)))
-            .collect(),
+        Value::Map(map) => map.into_iter().map(|(key, value)| (key, json(value, depth))).collect(),
         Value::Pairs(pairs) => pairs
             .into_iter()
             .map(|(key, value)| (key_text(key, depth), json(value, depth)))
@@ -68,30 +65,20 @@ fn key_text(key: Value, depth: usize) -> String {
 
 fn ext_json(ext: Ext, depth: usize) -> Json {
     match ext {
-        Ext::Overwrite(value) => Json::Object(
-            [("__overwrite__".to_owned(), json(value, depth))]
-                .into_iter()
-                .collect(),
-        ),
+        Ext::Overwrite(value) => {
+            Json::Object([("__overwrite__".to_owned(), json(value, depth))].into_iter().collect())
+        }
         Ext::Foreign { code, data } => match foreign_data(code, &data, depth) {
             Ok(payload) => json(payload, depth),
             Err(_) => data.into(),
         },
-        known => known
-            .into_data(depth)
-            .map_or(Json::Null, |data| json(data, depth)),
+        known => known.into_data(depth).map_or(Json::Null, |data| json(data, depth)),
     }
 }
 
 /// What is shown of a foreign type.
 pub(super) fn foreign(code: i8, data: &[u8]) -> Json {
-    ext_json(
-        Ext::Foreign {
-            code,
-            data: data.to_vec(),
-        },
-        Limits::DEFAULT.depth,
-    )
+    ext_json(Ext::Foreign { code, data: data.to_vec() }, Limits::DEFAULT.depth)
 }
 
 /// Compact JSON, as `serde_json::Value::from` makes it.

@@ -69,11 +69,7 @@ impl Mark {
 
     /// The type stored as this class, if it is one that comes back as a value of its own.
     pub(crate) fn of_class(code: i8, module: &str, name: &str) -> Option<Self> {
-        let module = if module == TYPES_BEFORE {
-            TYPES
-        } else {
-            module
-        };
+        let module = if module == TYPES_BEFORE { TYPES } else { module };
         [Self::Set, Self::Send, Self::Interrupt, Self::Overwrite]
             .into_iter()
             .find(|mark| mark.class() == Some((code, module, name)))
@@ -81,9 +77,6 @@ impl Mark {
 
     /// Whether the stored form differs from the one people read.
     pub(crate) const fn has_stored_form(self) -> bool {
-        matches!(
-            self,
-            Self::Send | Self::Interrupt | Self::Overwrite | Self::Foreign
-        )
+        matches!(self, Self::Send | Self::Interrupt | Self::Overwrite | Self::Foreign)
     }
 }

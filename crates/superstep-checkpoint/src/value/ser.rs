@@ -175,11 +175,8 @@ impl Serializer for ToValue {
         let Some(mark) = Mark::of(name) else {
             return value.serialize(self);
         };
-        let payload = value.serialize(Self {
-            stored_form: mark.has_stored_form(),
-        })?;
-        mark.restore(payload)
-            .ok_or_else(|| Fault::new(format_args!("{mark:?} has another form")))
+        let payload = value.serialize(Self { stored_form: mark.has_stored_form() })?;
+        mark.restore(payload).ok_or_else(|| Fault::new(format_args!("{mark:?} has another form")))
     }
 
     fn serialize_newtype_variant<T: Serialize + ?Sized>(
@@ -189,9 +186,7 @@ impl Serializer for ToValue {
         variant: &'static str,
         value: &T,
     ) -> Result<Value, Fault> {
-        let value = value
-            .serialize(Self::default())
-            .map_err(|fault| fault.in_field(variant))?;
+        let value = value.serialize(Self::default()).map_err(|fault| fault.in_field(variant))?;
         Ok(tagged(variant, value))
     }
 
@@ -218,18 +213,11 @@ impl Serializer for ToValue {
     }
 
     fn serialize_map(self, _: Option<usize>) -> Result<Entries, Fault> {
-        Ok(Entries {
-            map: Map::new(),
-            pairs: Vec::new(),
-            key: None,
-        })
+        Ok(Entries { map: Map::new(), pairs: Vec::new(), key: None })
     }
 
     fn serialize_struct(self, _: &'static str, len: usize) -> Result<Fields, Fault> {
-        Ok(Fields {
-            map: Map::with_capacity(len.min(CAPACITY_MAX)),
-            variant: None,
-        })
+        Ok(Fields { map: Map::with_capacity(len.min(CAPACITY_MAX)), variant: None })
     }
 
     fn serialize_struct_variant(
@@ -239,10 +227,7 @@ impl Serializer for ToValue {
         variant: &'static str,
         len: usize,
     ) -> Result<Fields, Fault> {
-        Ok(Fields {
-            map: Map::with_capacity(len.min(CAPACITY_MAX)),
-            variant: Some(variant),
-        })
+        Ok(Fields { map: Map::with_capacity(len.min(CAPACITY_MAX)), variant: Some(variant) })
     }
 }
 
@@ -250,9 +235,7 @@ impl Serializer for ToValue {
 const CAPACITY_MAX: usize = 4096;
 
 fn too_great(number: impl std::fmt::Display) -> Fault {
-    Fault::new(format_args!(
-        "whole number {number} does not fit into 64 bits"
-    ))
+    Fault::new(format_args!("whole number {number} does not fit into 64 bits"))
 }
 
 fn tagged(variant: &'static str, value: Value) -> Value {
@@ -268,16 +251,12 @@ pub(crate) struct Items {
 
 impl Items {
     fn new(len: Option<usize>, variant: Option<&'static str>) -> Self {
-        Self {
-            items: Vec::with_capacity(len.unwrap_or(0).min(CAPACITY_MAX)),
-            variant,
-        }
+        Self { items: Vec::with_capacity(len.unwrap_or(0).min(CAPACITY_MAX)), variant }
     }
 
     fn push<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Fault> {
         let item = value.serialize(ToValue::default());
-        self.items
-            .push(item.map_err(|fault| fault.in_item(self.items.len()))?);
+        self.items.push(item.map_err(|fault| fault.in_item(self.items.len()))?);
         Ok(())
     }
 
@@ -332,10 +311,7 @@ impl SerializeMap for Entries {
     }
 
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Fault> {
-        let key = self
-            .key
-            .take()
-            .ok_or_else(|| Fault::new("a map gave a value before its key"))?;
+        let key = self.key.take().ok_or_else(|| Fault::new("a map gave a value before its key"))?;
         let value = value.serialize(ToValue::default());
         let value = value.map_err(|fault| match &key {
             Value::Str(key) => fault.in_field(key),
@@ -347,8 +323,7 @@ impl SerializeMap for Entries {
             }
             key => {
                 let texts = std::mem::take(&mut self.map).into_iter();
-                self.pairs
-                    .extend(texts.map(|(key, value)| (Value::Str(key), value)));
+                self.pairs.extend(texts.map(|(key, value)| (Value::Str(key), value)));
                 self.pairs.push((key, value));
             }
         }
@@ -356,11 +331,7 @@ impl SerializeMap for Entries {
     }
 
     fn end(self) -> Result<Value, Fault> {
-        Ok(if self.pairs.is_empty() {
-            Value::Map(self.map)
-        } else {
-            Value::Pairs(self.pairs)
-        })
+        Ok(if self.pairs.is_empty() { Value::Map(self.map) } else { Value::Pairs(self.pairs) })
     }
 }
 

@@ -20,10 +20,7 @@ pub(crate) fn any_value() -> impl Strategy<Value = Value> {
         any::<f64>().prop_map(Value::from),
         "\\PC{0,40}".prop_map(Value::from),
         prop::collection::vec(any::<u8>(), 0..40).prop_map(Value::Bytes),
-        (
-            prop_oneof![-128..0_i8, 8..=127_i8],
-            prop::collection::vec(any::<u8>(), 0..20)
-        )
+        (prop_oneof![-128..0_i8, 8..=127_i8], prop::collection::vec(any::<u8>(), 0..20))
             .prop_map(|(code, data)| Ext::Foreign { code, data }.into()),
     ];
     leaf.prop_recursive(4, 48, 6, |inner| {
@@ -44,12 +41,7 @@ pub(crate) fn any_value() -> impl Strategy<Value = Value> {
             }
             .into()),
             (inner.clone(), "[0-9a-f]{32}", schema).prop_map(|(value, id, response_schema)| {
-                Interrupt {
-                    value,
-                    id: id.into(),
-                    response_schema,
-                }
-                .into()
+                Interrupt { value, id: id.into(), response_schema }.into()
             }),
             inner.clone().prop_map(|value| Ext::Overwrite(value).into()),
             inner.prop_map(|value| Ext::Snapshot(value).into()),
@@ -144,11 +136,7 @@ fn visit(value: &Value, see: &mut impl FnMut(&Value)) {
         Value::Map(map) => map.values().for_each(|item| visit(item, see)),
         Value::Ext(ext) => match &**ext {
             Ext::Send(packet) => visit(&packet.arg, see),
-            Ext::Interrupt(Interrupt {
-                value,
-                response_schema,
-                ..
-            }) => {
+            Ext::Interrupt(Interrupt { value, response_schema, .. }) => {
                 visit(value, see);
                 response_schema.iter().for_each(|schema| visit(schema, see));
             }
@@ -170,10 +158,8 @@ fn kinds_of_numbers_differ_and_maps_do_not_care_for_order() {
     assert_eq!(Value::from(f64::NAN), Value::from(f64::NAN));
     assert_eq!(Value::from(7_u64), Value::Int(7));
     assert_eq!(Value::from(u64::MAX), Value::UInt(u64::MAX));
-    let (there, back) = (
-        map(&[("a", 1.into()), ("b", 2.into())]),
-        map(&[("b", 2.into()), ("a", 1.into())]),
-    );
+    let (there, back) =
+        (map(&[("a", 1.into()), ("b", 2.into())]), map(&[("b", 2.into()), ("a", 1.into())]));
     assert_eq!(there, back);
     let hasher = RandomState::new();
     assert_eq!(hasher.hash_one(&there), hasher.hash_one(&back));
@@ -183,17 +169,11 @@ fn kinds_of_numbers_differ_and_maps_do_not_care_for_order() {
 
 #[test]
 fn values_read_as_json() {
-    let interrupt = |schema| Interrupt {
-        value: "ok?".into(),
-        id: "i1".into(),
-        response_schema: schema,
-    };
+    let interrupt =
+        |schema| Interrupt { value: "ok?".into(), id: "i1".into(), response_schema: schema };
     let foreign = |code, payload: Value| {
         let parts = Value::List(vec!["some.module".into(), "Name".into(), payload]);
-        let data = crate::Blob::from_value(&parts)
-            .expect("a blob")
-            .bytes()
-            .to_vec();
+        let data = crate::Blob::from_value(&parts).expect("a blob").bytes().to_vec();
         Value::from(Ext::Foreign { code, data })
     };
     let cases: Vec<(Value, serde_json::Value)> = vec![
@@ -201,17 +181,9 @@ fn values_read_as_json() {
         (Value::from(f64::INFINITY), json!(null)),
         (Value::UInt(u64::MAX), json!(u64::MAX)),
         (Value::Set([2, 1].map(Value::from).into()), json!([1, 2])),
+        (Value::pairs(vec![(1.into(), "a".into())]), json!({"1": "a"})),
         (
-            Value::pairs(vec![(1.into(), "a".into())]),
-            json!({"1": "a"}),
-        ),
-        (
-            Packet {
-                node: "n".into(),
-                arg: 1.into(),
-                timeout: None,
-            }
-            .into(),
+            Packet { node: "n".into(), arg: 1.into(), timeout: None }.into(),
             json!({"node": "n", "arg": 1}),
         ),
         (interrupt(None).into(), json!({"value": "ok?", "id": "i1"})),
@@ -222,25 +194,11 @@ fn values_read_as_json() {
         (Ext::Overwrite(5.into()).into(), json!({"__overwrite__": 5})),
         (Ext::Snapshot(5.into()).into(), json!(5)),
         (foreign(0, "1.10".into()), json!("1.10")),
-        (
-            foreign(5, map(&[("a", foreign(0, "x".into()))])),
-            json!({"a": "x"}),
-        ),
-        (
-            Ext::Foreign {
-                code: 99,
-                data: vec![1],
-            }
-            .into(),
-            json!([1]),
-        ),
+        (foreign(5, map(&[("a", foreign(0, "x".into()))])), json!({"a": "x"})),
+        (Ext::Foreign { code: 99, data: vec![1] }.into(), json!([1])),
     ];
     for (value, expected) in cases {
-        assert_eq!(
-            serde_json::to_value(&value).expect("JSON"),
-            expected,
-            "Serialize of {value:?}"
-        );
+        assert_eq!(serde_json::to_value(&value).expect("JSON"), expected, "Serialize of {value:?}");
         assert_eq!(value.to_string(), expected.to_string());
         assert_eq!(serde_json::Value::from(value), expected);
     }
@@ -250,14 +208,8 @@ fn values_read_as_json() {
 fn json_becomes_values() {
     let json = json!({"b": [1, -2, 1.5, u64::MAX], "a": {"x": null, "y": true}});
     let value = Value::from(json.clone());
-    assert_eq!(
-        value.get("b").and_then(Value::as_list).expect("a list")[3],
-        Value::UInt(u64::MAX)
-    );
-    assert_eq!(
-        serde_json::from_value::<Value>(json.clone()).expect("a value"),
-        value
-    );
+    assert_eq!(value.get("b").and_then(Value::as_list).expect("a list")[3], Value::UInt(u64::MAX));
+    assert_eq!(serde_json::from_value::<Value>(json.clone()).expect("a value"), value);
     assert_eq!(serde_json::Value::from(value), json);
 }
 
@@ -272,26 +224,15 @@ fn typed_values_are_read_from_types_of_their_own() {
     }
     let foreign = |code, payload: Value| {
         let parts = Value::List(vec!["m".into(), "N".into(), payload]);
-        let data = crate::Blob::from_value(&parts)
-            .expect("a blob")
-            .bytes()
-            .to_vec();
+        let data = crate::Blob::from_value(&parts).expect("a blob").bytes().to_vec();
         Value::from(Ext::Foreign { code, data })
     };
     let id = Uuid::from_u128(7);
-    let fields = map(&[
-        ("content", "hi".into()),
-        ("id", foreign(0, id.simple().to_string().into())),
-    ]);
+    let fields =
+        map(&[("content", "hi".into()), ("id", foreign(0, id.simple().to_string().into()))]);
     for code in [2, 4, 5] {
         let message: Message = from_value(foreign(code, fields.clone())).expect("a message");
-        assert_eq!(
-            message,
-            Message {
-                content: "hi".into(),
-                id: Some(id)
-            }
-        );
+        assert_eq!(message, Message { content: "hi".into(), id: Some(id) });
     }
     let date: (i32, u8, u8) = from_value(foreign(1, vec![2025, 1, 2].into())).expect("a date");
     assert_eq!(date, (2025, 1, 2));
@@ -301,36 +242,14 @@ fn typed_values_are_read_from_types_of_their_own() {
     let packet = Packet {
         node: "n".into(),
         arg: Value::Set(BTreeSet::from([1.into()])),
-        timeout: Some(TimeLimits {
-            run: Some(1.5),
-            idle: None,
-        }),
+        timeout: Some(TimeLimits { run: Some(1.5), idle: None }),
     };
-    assert_eq!(
-        from_value::<Packet>(packet.clone().into()).expect("a packet"),
-        packet
-    );
-    let interrupt = Interrupt {
-        value: 1.into(),
-        id: "i".into(),
-        response_schema: None,
-    };
-    assert_eq!(
-        from_value::<Interrupt>(interrupt.clone().into()).expect("a question"),
-        interrupt
-    );
-    assert_eq!(
-        from_value::<u8>(Ext::Overwrite(3.into()).into()).expect("a number"),
-        3
-    );
-    assert_eq!(
-        from_value::<u8>(Ext::Snapshot(3.into()).into()).expect("a number"),
-        3
-    );
-    assert_eq!(
-        from_value::<Vec<u8>>(Value::Bytes(vec![1, 2])).expect("bytes"),
-        [1, 2]
-    );
+    assert_eq!(from_value::<Packet>(packet.clone().into()).expect("a packet"), packet);
+    let interrupt = Interrupt { value: 1.into(), id: "i".into(), response_schema: None };
+    assert_eq!(from_value::<Interrupt>(interrupt.clone().into()).expect("a question"), interrupt);
+    assert_eq!(from_value::<u8>(Ext::Overwrite(3.into()).into()).expect("a number"), 3);
+    assert_eq!(from_value::<u8>(Ext::Snapshot(3.into()).into()).expect("a number"), 3);
+    assert_eq!(from_value::<Vec<u8>>(Value::Bytes(vec![1, 2])).expect("bytes"), [1, 2]);
     let set = Value::Set([2, 1].map(Value::from).into());
     assert_eq!(from_value::<Vec<u8>>(set).expect("a list"), [1, 2]);
 }
@@ -340,10 +259,7 @@ fn keys_that_are_text_are_read_as_numbers() {
     let from_json: HashMap<u32, bool> = from_value(map(&[("7", true.into())])).expect("a map");
     assert_eq!(from_json, HashMap::from([(7, true)]));
     let stored = Value::pairs(vec![(7.into(), true.into())]);
-    assert_eq!(
-        from_value::<HashMap<u32, bool>>(stored).expect("a map"),
-        from_json
-    );
+    assert_eq!(from_value::<HashMap<u32, bool>>(stored).expect("a map"), from_json);
 }
 
 #[test]
@@ -363,11 +279,7 @@ fn reading_is_strict_and_says_where() {
         let line = map(&[("name", name), ("shape", shape)]);
         map(&[(
             "items",
-            vec![
-                map(&[("name", "a".into()), ("shape", "Point".into())]),
-                line,
-            ]
-            .into(),
+            vec![map(&[("name", "a".into()), ("shape", "Point".into())]), line].into(),
         )])
     };
     let cases = [
@@ -383,20 +295,11 @@ fn reading_is_strict_and_says_where() {
             order("b".into(), map(&[("Line", vec![1, 2, 3].into())])),
             "at `items[1].shape.Line`: expected a list of 2, found a list of 3",
         ),
-        (
-            order("b".into(), Value::Null),
-            "at `items[1].shape`: expected a variant, found null",
-        ),
-        (
-            map(&[("items", vec![map(&[])].into())]),
-            "at `items[0]`: missing field `name`",
-        ),
+        (order("b".into(), Value::Null), "at `items[1].shape`: expected a variant, found null"),
+        (map(&[("items", vec![map(&[])].into())]), "at `items[0]`: missing field `name`"),
     ];
     for (value, message) in cases {
-        assert_eq!(
-            from_value::<Order>(value).expect_err("a fault").to_string(),
-            message
-        );
+        assert_eq!(from_value::<Order>(value).expect_err("a fault").to_string(), message);
     }
     assert!(from_value::<i64>(Value::Float(2.0)).is_err());
     assert!(from_value::<u8>(Value::Int(256)).is_err());
@@ -407,18 +310,12 @@ fn reading_is_strict_and_says_where() {
 
 #[test]
 fn questions_are_listed_from_what_is_stored() {
-    let question = Interrupt {
-        value: "ok?".into(),
-        id: "i1".into(),
-        response_schema: None,
-    };
+    let question = Interrupt { value: "ok?".into(), id: "i1".into(), response_schema: None };
     let questions = vec![question.clone()];
     let list = Interrupt::list_to(&questions);
     assert_eq!(Interrupt::list_from(&list).expect("questions"), questions);
     let alone = Value::from(question);
     assert_eq!(Interrupt::list_from(&alone).expect("questions"), questions);
-    let error = Interrupt::list_from(&vec![5].into())
-        .expect_err("a fault")
-        .to_string();
+    let error = Interrupt::list_from(&vec![5].into()).expect_err("a fault").to_string();
     assert_eq!(error, "expected an interrupt, found a whole number");
 }

@@ -169,11 +169,8 @@ fn fold(
             writes.push((position, value));
         }
         let writers = || writes_of(&writes);
-        let error = |fault, tasks| ApplyError {
-            channel: layout.channels[at].name.clone(),
-            fault,
-            tasks,
-        };
+        let error =
+            |fault, tasks| ApplyError { channel: layout.channels[at].name.clone(), fault, tasks };
         let tasks = writers();
         let update = AssertUnwindSafe(|| update_channel(layout, head, at, writes));
         match catch_unwind(update) {
@@ -214,7 +211,8 @@ fn update_channel(
             return Err(Fault::Guarded);
         }
         Kind::Reduce | Kind::Delta(_) => {
-            let is_overwrite = |write: &(usize, WriteValue)| matches!(write.1, WriteValue::Overwrite(_));
+            let is_overwrite =
+                |write: &(usize, WriteValue)| matches!(write.1, WriteValue::Overwrite(_));
             let overwrites = writes.iter().filter(|write| is_overwrite(write)).count();
             if overwrites > 1 {
                 return Err(Fault::Overwrites);

@@ -116,7 +116,8 @@ async fn run_node<T: Send + 'static>(
     if !spawned {
         return run_watched(future, task, timeout).await;
     }
-    let mut handle = AbortOnDrop(tokio::spawn(Watched { future: Some(future), task: task.clone() }));
+    let mut handle =
+        AbortOnDrop(tokio::spawn(Watched { future: Some(future), task: task.clone() }));
     match limited(&mut handle.0, task, timeout).await? {
         Ok(ended) => ended,
         Err(error) => match error.try_into_panic() {

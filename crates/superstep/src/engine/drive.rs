@@ -166,8 +166,7 @@ impl Driver {
                     .to_owned(),
             ));
         }
-        let emitter =
-            Emitter { run: run.clone(), layout: layout.clone(), ns: ns.clone(), keys };
+        let emitter = Emitter { run: run.clone(), layout: layout.clone(), ns: ns.clone(), keys };
         let mut driver = Self {
             head: Head::new(&layout),
             recorder: Recorder::new(&layout),
@@ -289,7 +288,9 @@ impl Driver {
         for entry in &mut *entries {
             let id = entry.task.id();
             if let Some(stored) = self.pending.output(id) {
-                let writes = stored.iter().map(|(name, blob)| record::decode_write(&self.layout, name, blob));
+                let writes = stored
+                    .iter()
+                    .map(|(name, blob)| record::decode_write(&self.layout, name, blob));
                 entry.writes = Some(writes.collect::<Result<_, _>>()?);
                 entry.kept = true;
                 continue;
@@ -302,7 +303,9 @@ impl Driver {
         }
         for mut handler in handlers {
             if let Some(stored) = self.pending.output(handler.task.id()) {
-                let writes = stored.iter().map(|(name, blob)| record::decode_write(&self.layout, name, blob));
+                let writes = stored
+                    .iter()
+                    .map(|(name, blob)| record::decode_write(&self.layout, name, blob));
                 handler.writes = Some(writes.collect::<Result<_, _>>()?);
                 handler.kept = true;
             }
@@ -322,9 +325,12 @@ impl Driver {
             return false;
         }
         let seen = self.head.seen_interrupt.as_deref();
-        let changed = self.head.versions.iter().enumerate().any(|(slot, version)| {
-            *version > seen.map_or(0, |seen| seen[slot])
-        });
+        let changed = self
+            .head
+            .versions
+            .iter()
+            .enumerate()
+            .any(|(slot, version)| *version > seen.map_or(0, |seen| seen[slot]));
         changed
             && running.iter().any(|node| {
                 let def = &self.layout.nodes[*node];
@@ -353,7 +359,8 @@ impl Driver {
         superstep: &Arc<Superstep>,
         entries: Vec<Entry>,
     ) -> Result<(), RunError> {
-        let paths: Vec<_> = entries.iter().map(|entry| (entry.task.id(), entry.task.inner.path.clone())).collect();
+        let paths: Vec<_> =
+            entries.iter().map(|entry| (entry.task.id(), entry.task.inner.path.clone())).collect();
         let tasks = self.applied(superstep, entries);
         let names: Vec<_> = tasks.iter().map(|task| task.name.clone()).collect();
         self.note_overwrites(&tasks);
@@ -540,7 +547,8 @@ impl Driver {
 
     /// Keeps the writes of tasks that finished in a superstep that did not, to show them.
     fn keep_for_show(&mut self, entries: Vec<Entry>) {
-        self.pending.finished = entries.into_iter().filter(|entry| entry.writes.is_some()).collect();
+        self.pending.finished =
+            entries.into_iter().filter(|entry| entry.writes.is_some()).collect();
     }
 
     fn show_finished_siblings(&mut self) {

@@ -9,7 +9,9 @@ use super::layout::{Layout, Reads};
 use super::run::Run;
 use super::task::Task;
 use crate::error::NodeError;
-use crate::run::{Data, DebugEvent, Mode, RawSnapshot, TaskEnd, TaskStart, UpdatesEvent, ValuesEvent};
+use crate::run::{
+    Data, DebugEvent, Mode, RawSnapshot, TaskEnd, TaskStart, UpdatesEvent, ValuesEvent,
+};
 use crate::state::Managed;
 
 /// The stream, as one graph of the run uses it.
@@ -70,16 +72,16 @@ impl Emitter {
         if let Some(returned) = returned(writes) {
             return returned;
         }
-        let shown: Vec<(usize, Value)> = state_writes(writes)
-            .filter(|(at, _)| self.keys.contains(at))
-            .collect();
+        let shown: Vec<(usize, Value)> =
+            state_writes(writes).filter(|(at, _)| self.keys.contains(at)).collect();
         if self.layout.single {
             return shown.into_iter().next().map(|(_, value)| value).unwrap_or_default();
         }
         if shown.is_empty() {
             return Value::Null;
         }
-        let entry = |(at, value): (usize, Value)| (self.layout.channels[at].name.to_string(), value);
+        let entry =
+            |(at, value): (usize, Value)| (self.layout.channels[at].name.to_string(), value);
         let repeated = |at: usize| shown.iter().filter(|(other, _)| *other == at).count() > 1;
         if shown.iter().any(|(at, _)| repeated(*at)) {
             let maps = shown.into_iter().map(|write| Value::Map(Map::from_iter([entry(write)])));
@@ -104,13 +106,7 @@ impl Emitter {
         self.wants(Mode::Tasks) || self.wants(Mode::Debug)
     }
 
-    pub(crate) fn task_start(
-        &self,
-        task: &Task,
-        step: i64,
-        input: &Value,
-        triggers: &[Arc<str>],
-    ) {
+    pub(crate) fn task_start(&self, task: &Task, step: i64, input: &Value, triggers: &[Arc<str>]) {
         self.push_debug(Mode::Tasks, step, || {
             Data::TaskStart(TaskStart {
                 id: task.id(),
@@ -220,7 +216,13 @@ pub(crate) fn snapshot_result(layout: &Layout, keys: &[usize], writes: &[Write])
 }
 
 /// What a triggered node gets, as data.
-pub(crate) fn input_value(layout: &Layout, head: &Head, reads: &Reads, step: i64, stop: i64) -> Value {
+pub(crate) fn input_value(
+    layout: &Layout,
+    head: &Head,
+    reads: &Reads,
+    step: i64,
+    stop: i64,
+) -> Value {
     match reads {
         Reads::Channels(channels) => {
             let mut map = head.values(layout, channels).unwrap_or_default();

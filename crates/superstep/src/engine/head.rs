@@ -227,9 +227,7 @@ impl Head {
         keys: &[usize],
     ) -> Result<superstep_checkpoint::Map, superstep_checkpoint::Error> {
         let filled = keys.iter().filter(|at| self.filled[**at]);
-        filled
-            .map(|at| Ok((layout.channels[*at].name.to_string(), self.row.value(*at)?)))
-            .collect()
+        filled.map(|at| Ok((layout.channels[*at].name.to_string(), self.row.value(*at)?))).collect()
     }
 
     /// The values a graph shows: a map, or the one value of a functional graph.

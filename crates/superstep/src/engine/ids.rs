@@ -162,10 +162,7 @@ mod tests {
                 Path::Call(Box::new(pull.clone()), 3),
                 "~__pregel_push, ~__pregel_pull, wf, 0000000003, 0000000001",
             ),
-            (
-                Path::Handler(Box::new(pull)),
-                "~__pregel_pull, wf, node_error_handler, 0000000000",
-            ),
+            (Path::Handler(Box::new(pull)), "~__pregel_pull, wf, node_error_handler, 0000000000"),
         ];
         for (path, text) in texts {
             assert_eq!(path.text(), text);

@@ -46,9 +46,7 @@ pub(crate) use drive::{CommandInput, Finish, How, Input, Opening, Resume, drive,
 pub(crate) use emit::cache_key;
 pub(crate) use head::{StartValue, Write};
 pub(crate) use ids::{Path, node_names};
-pub(crate) use layout::{
-    ControlKind, ControlSpec, END, Layout, NodeDef, Reads, START, TASKS,
-};
+pub(crate) use layout::{ControlKind, ControlSpec, END, Layout, NodeDef, Reads, START, TASKS};
 pub use run::CheckpointIds;
 pub(crate) use run::{Context, Replay, Run, Sink};
 pub(crate) use snapshot::{Look, SeenRow, look};

@@ -47,15 +47,11 @@ impl Task {
         let finish = drive(opening).await?;
         let suspension = match finish.how {
             How::Done => return Ok(finish),
-            How::Interrupted => {
-                Suspension { questions: finish.questions, ..Suspension::default() }
-            }
+            How::Interrupted => Suspension { questions: finish.questions, ..Suspension::default() },
             How::Drained(reason) => {
                 Suspension { drained: Some(reason.to_string()), ..Suspension::default() }
             }
-            How::ForParent(output) => {
-                Suspension { command: Some(output), ..Suspension::default() }
-            }
+            How::ForParent(output) => Suspension { command: Some(output), ..Suspension::default() },
         };
         drop(inflight);
         self.suspend_with(suspension);

@@ -53,7 +53,8 @@ impl Driver {
         };
         if let Some(id) = at {
             let stored = saver.get(&thread, &self.ns, Some(id)).await?;
-            let stored = stored.ok_or(RunError::UnknownCheckpoint { thread: thread.clone(), id })?;
+            let stored =
+                stored.ok_or(RunError::UnknownCheckpoint { thread: thread.clone(), id })?;
             let head = saver.get(&thread, &self.ns, None).await?;
             self.known_head = head.map(|head| head.checkpoint.id);
             // The head's own id is where the thread is anyway.
@@ -101,7 +102,8 @@ impl Driver {
         let told = self.caller.as_ref().and_then(|caller| caller.resuming);
         let told = told.filter(|_| self.run.replay.is_none() || !start.time_travel);
         let continues = matches!(input, Input::Nothing | Input::Command(_));
-        let resuming = begun && (start.time_travel && self.is_nested() || told.unwrap_or(continues));
+        let resuming =
+            begun && (start.time_travel && self.is_nested() || told.unwrap_or(continues));
         self.replaying = start.superseded;
         if start.time_travel {
             self.pending.forget_answers();
@@ -217,14 +219,23 @@ impl Driver {
     }
 
     /// Matches answers with the questions that are open. Nothing changes if one of them does not fit.
-    fn bind(&mut self, resume: Resume, start: &Start) -> Result<Vec<(TaskId, Vec<Value>)>, RunError> {
+    fn bind(
+        &mut self,
+        resume: Resume,
+        start: &Start,
+    ) -> Result<Vec<(TaskId, Vec<Value>)>, RunError> {
         let open = self.open_questions(start);
         let pending = || open.iter().map(|(_, question)| question.clone()).collect::<Vec<_>>();
         let refuse = |message: String| Err(RunError::Resume { message, pending: pending() });
         let answers: Vec<(InterruptId, Value)> = match resume {
             Resume::Nothing => return Ok(Vec::new()),
             Resume::One(answer) => match &open[..] {
-                [] => return refuse("there is no open question to answer; continue the thread with no input".to_owned()),
+                [] => {
+                    return refuse(
+                        "there is no open question to answer; continue the thread with no input"
+                            .to_owned(),
+                    );
+                }
                 [(_, question)] => vec![(question.id.clone(), answer)],
                 several => {
                     let ids: Vec<_> = several.iter().map(|(_, q)| format!("`{}`", q.id)).collect();
@@ -246,9 +257,10 @@ impl Driver {
         }
         let mut bound = Vec::new();
         for (id, answer) in answers {
-            let (task, _) = open.iter().find(|(_, question)| question.id == id).ok_or_else(|| {
-                RunError::Invalid(format!("the question `{id}` is gone"))
-            })?;
+            let (task, _) = open
+                .iter()
+                .find(|(_, question)| question.id == id)
+                .ok_or_else(|| RunError::Invalid(format!("the question `{id}` is gone")))?;
             if start.superseded {
                 self.seed(*task, &id, answer);
                 continue;

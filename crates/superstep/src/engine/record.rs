@@ -59,7 +59,10 @@ impl Recorder {
         if let Some(text) = self.texts.get(&number) {
             return text.clone();
         }
-        self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.random = self
+            .random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         let mixed = self.random ^ (self.random >> 29);
         let text = Version::after(number - 1, mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
         self.texts.insert(number, text.clone());
@@ -107,7 +110,11 @@ impl Recorder {
             }
         }
         let changed = self.changed(head);
-        let mut values: Vec<_> = self.names.iter().cloned().zip(&self.blobs)
+        let mut values: Vec<_> = self
+            .names
+            .iter()
+            .cloned()
+            .zip(&self.blobs)
             .filter_map(|(name, blob)| Some((name, blob.clone()?)))
             .collect();
         // A delta snapshot belongs to one checkpoint only; the next ones store what is written after it.
@@ -282,12 +289,12 @@ impl Recorder {
             if let Some(seed) = &history.seed {
                 row.decode(at, seed).map_err(|error| damaged(stored, &name, &error))?;
             }
-            let writes = history.writes.iter().map(|blob| layout.schema.parse_write(at, blob.to_value()?));
+            let writes =
+                history.writes.iter().map(|blob| layout.schema.parse_write(at, blob.to_value()?));
             for write in writes {
                 let write = write.map_err(|error| damaged(stored, &name, &error))?;
-                row.reduce(at, write).map_err(|error| {
-                    damaged(stored, &name, &Error::codec(error))
-                })?;
+                row.reduce(at, write)
+                    .map_err(|error| damaged(stored, &name, &Error::codec(error)))?;
             }
             head.filled[at] = true;
         }
@@ -359,7 +366,8 @@ fn seen_names(kind: &ControlKind, seen: &[bool]) -> Value {
 fn encode_slot(layout: &Layout, head: &Head, slot: Slot) -> Result<Option<Blob>, Error> {
     let value = match layout.place(slot) {
         Place::State(at) => {
-            let stored = head.filled[at] && !matches!(layout.channels[at].kind, Kind::Untracked { .. });
+            let stored =
+                head.filled[at] && !matches!(layout.channels[at].kind, Kind::Untracked { .. });
             let topic = matches!(layout.channels[at].kind, Kind::Topic { .. });
             if topic && !head.filled[at] {
                 return Blob::from_value(&Value::List(Vec::new())).map(Some);
@@ -405,7 +413,9 @@ fn encode_start(layout: &Layout, value: &StartValue) -> Result<Blob, Error> {
             (Some(Value::Map(map)), false) => {
                 let untracked = |name: &str| {
                     let mut specs = layout.channels.iter();
-                    specs.any(|spec| &*spec.name == name && matches!(spec.kind, Kind::Untracked { .. }))
+                    specs.any(|spec| {
+                        &*spec.name == name && matches!(spec.kind, Kind::Untracked { .. })
+                    })
                 };
                 let kept = map.iter().filter(|(name, _)| !untracked(name));
                 let kept = kept.map(|(name, value)| (name.clone(), value.clone())).collect();
@@ -462,7 +472,8 @@ fn decode_slot(layout: &Layout, head: &mut Head, slot: Slot, blob: &Blob) -> Res
                     Control::Join { seen: arrived(members, &value) }
                 }
                 ControlKind::Join { members, deferred: true } => Control::DeferredJoin {
-                    seen: pair.map_or(vec![false; members.len()], |pair| arrived(members, &pair[0])),
+                    seen: pair
+                        .map_or(vec![false; members.len()], |pair| arrived(members, &pair[0])),
                     finished: flag,
                 },
             };
@@ -523,9 +534,7 @@ pub(crate) fn decode_write(layout: &Layout, name: &Arc<str>, blob: &Blob) -> Res
     let unknown = || Ok(Write::Unknown(name.clone(), blob.clone()));
     let Some(slot) = layout.slot_by_name.get(name) else { return unknown() };
     match layout.place(*slot) {
-        Place::State(at) => {
-            Ok(Write::State(at, layout.schema.parse_write(at, blob.to_value()?)?))
-        }
+        Place::State(at) => Ok(Write::State(at, layout.schema.parse_write(at, blob.to_value()?)?)),
         Place::Control(control) => {
             let value = blob.to_value()?;
             match &layout.controls[control].kind {
@@ -539,7 +548,9 @@ pub(crate) fn decode_write(layout: &Layout, name: &Arc<str>, blob: &Blob) -> Res
                 }
             }
         }
-        Place::Tasks => decode_packet(blob.to_value()?).map_or_else(unknown, |p| Ok(Write::Send(p))),
+        Place::Tasks => {
+            decode_packet(blob.to_value()?).map_or_else(unknown, |p| Ok(Write::Send(p)))
+        }
     }
 }
 

@@ -6,9 +6,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::task::Waker;
 
-use superstep_checkpoint::{
-    AnyCache, AnyStore, CheckpointId, IdClock, InterruptId, Value,
-};
+use superstep_checkpoint::{AnyCache, AnyStore, CheckpointId, IdClock, InterruptId, Value};
 
 use super::task::lock;
 use crate::run::{Data, Durability, Event, Mode, RunControl};

@@ -94,7 +94,12 @@ fn nothing(config: CheckpointRef) -> RawSnapshot {
     }
 }
 
-fn reference(thread: &Arc<str>, ns: &Arc<str>, id: CheckpointId, metadata: &Metadata) -> CheckpointRef {
+fn reference(
+    thread: &Arc<str>,
+    ns: &Arc<str>,
+    id: CheckpointId,
+    metadata: &Metadata,
+) -> CheckpointRef {
     CheckpointRef {
         thread: thread.clone(),
         ns: ns.clone(),
@@ -280,7 +285,9 @@ impl Driver {
             let result = writes.map(|writes| snapshot_result(layout, &self.emitter.keys, &writes));
             let inner = layout.nodes[entry.node].inner.as_ref();
             let inner = inner.filter(|inner| inner.memory != Memory::Nothing);
-            let at = || CheckpointRef::latest(thread.clone()).in_namespace(entry.task.namespace_shared());
+            let at = || {
+                CheckpointRef::latest(thread.clone()).in_namespace(entry.task.namespace_shared())
+            };
             TaskSnapshot {
                 id: entry.task.id(),
                 name: entry.task.inner.name.clone(),

@@ -278,7 +278,8 @@ impl Driver {
         if lone {
             let at = futures.waiting.pop_front().unwrap_or_default();
             // The task has the state for itself: its routers can see its writes without a copy.
-            let row = std::mem::replace(&mut self.head.row, Row::hollow(&self.head.row));
+            let hollow = Row::hollow(&self.head.row);
+            let row = std::mem::replace(&mut self.head.row, hollow);
             let job = entries[at].job(&self.layout, &self.head.controls, row);
             futures.lone = Some(Box::pin(async move {
                 let (end, row) = job.run().await;
@@ -304,7 +305,8 @@ impl Driver {
                         self.head.row = row;
                     }
                     futures.running -= 1;
-                    let failed = self.ended(superstep, &mut futures, &mut entries, &mut state, at, end)?;
+                    let failed =
+                        self.ended(superstep, &mut futures, &mut entries, &mut state, at, end)?;
                     if let Some(error) = failed {
                         return Err(self.fail(futures, &entries, error).await);
                     }
@@ -428,12 +430,8 @@ impl Driver {
     /// Stores what a task did, unless nothing is stored or it goes with the checkpoint.
     fn store(&mut self, futures: &mut Futures, task: &Task, writes: Vec<(Arc<str>, Blob)>) {
         let (Some(saver), Some(thread)) = (&self.saver, &self.run.thread) else { return };
-        let writes = TaskWrites {
-            task: task.id(),
-            path: task.inner.path.text(),
-            writes,
-            replaces: false,
-        };
+        let writes =
+            TaskWrites { task: task.id(), path: task.inner.path.text(), writes, replaces: false };
         let last = futures.running == 0 && futures.waiting.is_empty();
         if last || self.run.durability == Durability::Exit {
             self.unsaved.push(writes);
@@ -441,9 +439,9 @@ impl Driver {
         }
         let (saver, thread) = (saver.clone(), thread.clone());
         let (ns, id) = (self.ns.clone(), self.id);
-        futures.saves.push(Box::pin(async move {
-            saver.put_writes(&thread, &ns, id, vec![writes]).await
-        }));
+        futures
+            .saves
+            .push(Box::pin(async move { saver.put_writes(&thread, &ns, id, vec![writes]).await }));
     }
 
     fn encode_output(
@@ -541,9 +539,11 @@ impl Driver {
     }
 
     fn cache_key(&self, entry: &Entry) -> Option<CacheKey> {
-        let cache = self.graph.cache.as_ref().or_else(|| {
-            self.run.cache.as_ref().filter(|_| !self.is_nested())
-        });
+        let cache = self
+            .graph
+            .cache
+            .as_ref()
+            .or_else(|| self.run.cache.as_ref().filter(|_| !self.is_nested()));
         let policy = self.layout.nodes[entry.node].options.cache.as_ref()?;
         cache?;
         let input = entry.input_value(&self.layout, &self.head, self.step, self.stop);
@@ -555,12 +555,15 @@ impl Driver {
 
     /// Gives tasks whose result is cached that result.
     async fn use_cache(&mut self, entries: &mut [Entry]) -> Result<(), RunError> {
-        let Some(cache) = self.run.cache.clone().filter(|_| !self.is_nested()) else { return Ok(()) };
+        let Some(cache) = self.run.cache.clone().filter(|_| !self.is_nested()) else {
+            return Ok(());
+        };
         let mut found = Vec::new();
         for (at, entry) in entries.iter().enumerate().filter(|(_, e)| e.writes.is_none()) {
             let Some(key) = self.cache_key(entry) else { continue };
             let Some(cached) = cache.get(&key).await? else { continue };
-            let writes = cached.iter().map(|(name, blob)| record::decode_write(&self.layout, name, blob));
+            let writes =
+                cached.iter().map(|(name, blob)| record::decode_write(&self.layout, name, blob));
             found.push((at, writes.collect::<Result<Vec<_>, _>>()?));
         }
         for (at, writes) in found {
@@ -590,7 +593,8 @@ impl Driver {
             return Ok(());
         };
         let ttl = self.layout.nodes[entry.node].options.cache.as_ref().and_then(|p| p.ttl);
-        let stored = writes.iter().filter_map(|w| record::encode_write(&self.layout, w).transpose());
+        let stored =
+            writes.iter().filter_map(|w| record::encode_write(&self.layout, w).transpose());
         let stored = stored.collect::<Result<Vec<_>, _>>()?;
         let cache = cache.clone();
         futures.saves.push(Box::pin(async move { cache.put(key, stored, ttl).await }));

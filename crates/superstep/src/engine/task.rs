@@ -119,8 +119,15 @@ pub(crate) enum Identity {
     /// The node's `id_tail`.
     Triggered(usize),
     Dispatched(usize),
-    Called { ns: Arc<str>, path: String, index: usize },
-    Handler { ns: Arc<str>, failed: TaskId },
+    Called {
+        ns: Arc<str>,
+        path: String,
+        index: usize,
+    },
+    Handler {
+        ns: Arc<str>,
+        failed: TaskId,
+    },
 }
 
 struct Known {
@@ -318,7 +325,9 @@ impl Task {
         if let Some(sink) = run.sink_for(crate::run::Mode::Custom, &self.inner.superstep.ns) {
             match to_value(&value) {
                 Ok(value) => sink.push(&self.outer_ns(), Data::Custom(value)),
-                Err(error) => tracing::warn!(%error, node = %self.inner.name, "dropped a custom event"),
+                Err(error) => {
+                    tracing::warn!(%error, node = %self.inner.name, "dropped a custom event")
+                }
             }
         }
     }
@@ -331,9 +340,14 @@ impl Task {
             match to_value(&chunk) {
                 Ok(chunk) => {
                     let metadata = self.message_metadata();
-                    sink.push(&self.outer_ns(), Data::Messages(crate::run::MessageEvent { chunk, metadata }));
+                    sink.push(
+                        &self.outer_ns(),
+                        Data::Messages(crate::run::MessageEvent { chunk, metadata }),
+                    );
                 }
-                Err(error) => tracing::warn!(%error, node = %self.inner.name, "dropped a message chunk"),
+                Err(error) => {
+                    tracing::warn!(%error, node = %self.inner.name, "dropped a message chunk")
+                }
             }
         }
     }
@@ -432,7 +446,10 @@ impl Task {
                     return Poll::Ready(answer);
                 }
                 Err(error) => {
-                    let text = format!("the answer to question {index} of node `{}` does not fit: {error}", self.name());
+                    let text = format!(
+                        "the answer to question {index} of node `{}` does not fit: {error}",
+                        self.name()
+                    );
                     // The question stays open: the answer is forgotten, and whoever gave it is told.
                     scratch.answers.truncate(index);
                     scratch.suspension.refused = Some(NodeError::permanent(text));
@@ -448,7 +465,8 @@ impl Task {
                 scratch.suspension.refused = Some(NodeError::permanent(text));
             }
             (Err(error), _) => {
-                let text = format!("the question of node `{}` cannot be stored: {error}", self.name());
+                let text =
+                    format!("the question of node `{}` cannot be stored: {error}", self.name());
                 scratch.suspension.refused = Some(NodeError::permanent(text));
             }
             (Ok(value), true) => {
@@ -527,16 +545,14 @@ impl Task {
     /// The answers that the task has, if it used any.
     pub(crate) fn answers(&self) -> Option<Vec<Value>> {
         let scratch = lock(&self.inner.scratch);
-        (scratch.used > 0).then(|| scratch.answers[..scratch.used.min(scratch.answers.len())].to_vec())
+        (scratch.used > 0)
+            .then(|| scratch.answers[..scratch.used.min(scratch.answers.len())].to_vec())
     }
 
     /// The task of a recorded call made by this one.
     pub(crate) fn called(&self, name: Arc<str>, path: Path, index: usize) -> Self {
-        let identity = Identity::Called {
-            ns: self.namespace_shared(),
-            path: self.inner.path.text(),
-            index,
-        };
+        let identity =
+            Identity::Called { ns: self.namespace_shared(), path: self.inner.path.text(), index };
         Self::new(self.inner.superstep.clone(), name, path, identity, Some(self.clone()))
     }
 

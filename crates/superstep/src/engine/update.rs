@@ -159,7 +159,7 @@ impl<'a> Updater<'a> {
         })
     }
 
-    async fn superstep(mut self, mut changes: Vec<Change>) -> Result<CheckpointId, RunError> {
+    async fn superstep(self, mut changes: Vec<Change>) -> Result<CheckpointId, RunError> {
         let several = changes.len() > 1;
         for change in &changes {
             match change.as_node.as_deref() {
@@ -196,9 +196,8 @@ impl<'a> Updater<'a> {
     /// The node that ran last.
     fn infer(&self) -> Result<Arc<str>, RunError> {
         let layout = &self.graph.layout;
-        let ambiguous = || {
-            invalid("it is not clear which node the update is from; name it with `as_node`")
-        };
+        let ambiguous =
+            || invalid("it is not clear which node the update is from; name it with `as_node`");
         if let [node] = &layout.nodes[..] {
             return Ok(node.name.clone());
         }
@@ -249,19 +248,20 @@ impl<'a> Updater<'a> {
             let (task, id) = self.task_for(&superstep, &entries, node, index);
             let output = self.output(&task, change.value)?;
             let mut row = self.head.row.clone();
-            let writes = writes_of(&task, node, &mut row, output).await.map_err(|error| {
-                match error.kind() {
-                    "InvalidUpdateError" => RunError::InvalidUpdate {
-                        message: error.to_string(),
-                        code: error.code(),
-                    },
-                    _ => RunError::Node {
-                        node: layout.nodes[node].name.clone(),
-                        task: id,
-                        error,
-                    },
-                }
-            })?;
+            let writes =
+                writes_of(&task, node, &mut row, output).await.map_err(|error| {
+                    match error.kind() {
+                        "InvalidUpdateError" => RunError::InvalidUpdate {
+                            message: error.to_string(),
+                            code: error.code(),
+                        },
+                        _ => RunError::Node {
+                            node: layout.nodes[node].name.clone(),
+                            task: id,
+                            error,
+                        },
+                    }
+                })?;
             stored.push(self.stored_writes(id, &task, &writes)?);
             tasks.push(Applied {
                 name: layout.nodes[node].name.clone(),
@@ -314,7 +314,8 @@ impl<'a> Updater<'a> {
                 Some(packet) => writes.push(Write::Send(packet)),
                 None => {
                     let marked = layout.nodes[entry.node].triggers.iter().filter(|control| {
-                        let branch = matches!(layout.controls[**control].kind, ControlKind::Branch { .. });
+                        let branch =
+                            matches!(layout.controls[**control].kind, ControlKind::Branch { .. });
                         branch && self.head.controls[**control].is_available()
                     });
                     writes.extend(marked.map(|c| Write::Branch(*c, super::head::Mark::Null)));
@@ -335,9 +336,8 @@ impl<'a> Updater<'a> {
         node: usize,
         index: usize,
     ) -> (Task, TaskId) {
-        let free = |entry: &&Entry| {
-            entry.node == node && self.pending.output(entry.task.id()).is_none()
-        };
+        let free =
+            |entry: &&Entry| entry.node == node && self.pending.output(entry.task.id()).is_none();
         if let Some(entry) = entries.iter().find(free) {
             return (entry.task.clone(), entry.task.id());
         }

@@ -12,7 +12,9 @@ use superstep_checkpoint::{
 };
 use tokio::sync::oneshot;
 
-use crate::engine::{Path, Ran, Started, Suspension, Task, Write, cache_key, lock, names, retry_after, run_watched};
+use crate::engine::{
+    Path, Ran, Started, Suspension, Task, Write, cache_key, lock, names, retry_after, run_watched,
+};
 use crate::error::{NodeError, panic_text};
 use crate::graph::{CachePolicy, RetryPolicy, TimeoutPolicy};
 use crate::state::Payload;
@@ -42,7 +44,10 @@ pub struct Call<'a, T> {
 
 impl<T> fmt::Debug for Call<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Call").field("name", &self.name).field("index", &self.index).finish_non_exhaustive()
+        f.debug_struct("Call")
+            .field("name", &self.name)
+            .field("index", &self.index)
+            .finish_non_exhaustive()
     }
 }
 
@@ -224,12 +229,8 @@ impl<'a, T: Recordable> Call<'a, T> {
             .into_iter()
             .map(|(name, value)| Ok((name.into(), Blob::from_value(&value)?)))
             .collect::<Result<_, superstep_checkpoint::Error>>()?;
-        let writes = TaskWrites {
-            task: task.id(),
-            path: task.inner.path.text(),
-            writes,
-            replaces: false,
-        };
+        let writes =
+            TaskWrites { task: task.id(), path: task.inner.path.text(), writes, replaces: false };
         if !superstep.stores {
             lock(&superstep.unsaved).push(writes);
             return Ok(());

@@ -176,9 +176,7 @@ impl Entrypoint {
             channels: erased.specs(),
             managed: Vec::new(),
             schema: erased,
-            empty: Arc::new(move || {
-                Row::new(Arc::new(Table::empty(&schema)), row_schema.clone())
-            }),
+            empty: Arc::new(move || Row::new(Arc::new(Table::empty(&schema)), row_schema.clone())),
             controls: vec![ControlSpec { name: START.into(), kind: ControlKind::Start }],
             node_by_name: HashMap::from([(def.name.clone(), 0)]),
             nodes: vec![def],

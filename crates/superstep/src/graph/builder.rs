@@ -233,7 +233,10 @@ impl<S: State, O> StateGraph<S, O> {
     }
 
     /// Returns only these channels in results and streams of a graph without a fixed type.
-    pub fn output_channels<T: Into<Arc<str>>>(mut self, names: impl IntoIterator<Item = T>) -> Self {
+    pub fn output_channels<T: Into<Arc<str>>>(
+        mut self,
+        names: impl IntoIterator<Item = T>,
+    ) -> Self {
         self.output = Some(names.into_iter().map(Into::into).collect());
         self
     }

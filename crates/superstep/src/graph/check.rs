@@ -67,7 +67,9 @@ impl<S: State, O> StateGraph<S, O> {
                 problems.push(format!("the channel name `{name}` is reserved"));
             }
             if name.contains(':') || name.contains('|') {
-                problems.push(format!("the channel name `{name}` contains `:` or `|`, which are reserved"));
+                problems.push(format!(
+                    "the channel name `{name}` contains `:` or `|`, which are reserved"
+                ));
             }
             if !seen.insert(name) {
                 problems.push(format!("the channel `{name}` is declared twice"));
@@ -86,7 +88,8 @@ impl<S: State, O> StateGraph<S, O> {
         check("the output", self.output.as_deref().unwrap_or_default());
         for node in &self.nodes {
             let what = format!("node `{}`", node.name);
-            let managed = |name: &Arc<str>| self.schema.managed.iter().any(|(known, _)| known == name);
+            let managed =
+                |name: &Arc<str>| self.schema.managed.iter().any(|(known, _)| known == name);
             let reads: Vec<_> =
                 node.reads.iter().flatten().filter(|name| !managed(name)).cloned().collect();
             check(&what, &reads);
@@ -105,7 +108,9 @@ impl<S: State, O> StateGraph<S, O> {
                 problems.push(format!("the node name `{name}` is reserved"));
             }
             if name.contains(':') || name.contains('|') {
-                problems.push(format!("the node name `{name}` contains `:` or `|`, which are reserved"));
+                problems.push(format!(
+                    "the node name `{name}` contains `:` or `|`, which are reserved"
+                ));
             }
             if !seen.insert(name) {
                 problems.push(format!("there are two nodes named `{name}`"));
@@ -189,39 +194,28 @@ impl<S: State, O> StateGraph<S, O> {
     /// Where each node leads, as far as was declared. `None`: possibly anywhere.
     fn successors(&self) -> HashMap<&str, Option<Vec<&str>>> {
         let mut all: HashMap<&str, Option<Vec<&str>>> = HashMap::new();
-        let mut add = |from, to: Option<&[&str]>| {
-            let entry = all.entry(from).or_insert_with(|| Some(Vec::new()));
-            match to {
-                Some(to) => {
-                    if let Some(list) = entry {
-                        list.extend_from_slice(to);
-                    }
-                }
-                None => *entry = None,
-            }
-        };
-        // The lifetimes of a slice of borrowed names make this clearer spelled out than generic.
-        for (from, to) in &self.edges {
-            add(from, Some(&[to]));
-        }
+        let mut pairs: Vec<(&str, Option<&str>)> = Vec::new();
+        pairs.extend(self.edges.iter().map(|(from, to)| (&**from, Some(&**to))));
         for (from, to) in &self.joins {
-            for from in from {
-                add(from, Some(&[to]));
-            }
+            pairs.extend(from.iter().map(|from| (&**from, Some(&**to))));
         }
         for branch in &self.branches {
             match &branch.targets.0 {
                 Some(targets) => {
-                    for (_, to) in targets {
-                        add(&branch.from, Some(&[to]));
-                    }
+                    pairs.extend(targets.iter().map(|(_, to)| (&*branch.from, Some(&**to))));
                 }
-                None => add(&branch.from, None),
+                None => pairs.push((&branch.from, None)),
             }
         }
         for node in &self.nodes {
-            for to in &node.destinations {
-                add(&node.name, Some(&[to]));
+            pairs.extend(node.destinations.iter().map(|to| (&*node.name, Some(&**to))));
+        }
+        for (from, to) in pairs {
+            let entry = all.entry(from).or_insert_with(|| Some(Vec::new()));
+            match (to, &mut *entry) {
+                (Some(to), Some(list)) => list.push(to),
+                (Some(_), None) => {}
+                (None, _) => *entry = None,
             }
         }
         all
@@ -261,9 +255,10 @@ impl<S: State, O> StateGraph<S, O> {
         for (at, a) in self.nodes.iter().enumerate() {
             for b in &self.nodes[at + 1..] {
                 for channel in a.writes.iter().flatten() {
-                    let last = self.schema.entries.iter().any(|entry| {
-                        entry.spec.name == *channel && entry.spec.kind == Kind::Last
-                    });
+                    let last =
+                        self.schema.entries.iter().any(|entry| {
+                            entry.spec.name == *channel && entry.spec.kind == Kind::Last
+                        });
                     if last && b.writes.iter().flatten().any(|other| other == channel) {
                         suspects.push((&*a.name, &*b.name, channel));
                     }
@@ -300,7 +295,7 @@ impl<S: State, O> StateGraph<S, O> {
         let next = |node: &str| ways.get(node).into_iter().flatten().flatten().copied();
         let mut pairs: HashSet<(&str, &str)> = HashSet::new();
         let mut queue = VecDeque::new();
-        let mut push = |pairs: &mut HashSet<_>, queue: &mut VecDeque<_>, a, b| {
+        let push = |pairs: &mut HashSet<_>, queue: &mut VecDeque<_>, a, b| {
             if a != b && a != END && b != END && pairs.insert((a, b)) {
                 queue.push_back((a, b));
             }

@@ -7,8 +7,7 @@ use super::builder::{Branch, NodeDecl, StateGraph, Targets};
 use super::compiled::{Compiled, CompiledGraph};
 use super::policy::NodeOptions;
 use crate::engine::{
-    ControlKind, ControlSpec, END, Layout, NodeDef, Path, Reads, START, StartValue, TASKS, names,
-    not_an_update,
+    ControlKind, ControlSpec, END, Layout, NodeDef, Reads, START, StartValue, TASKS, not_an_update,
 };
 use crate::error::{CompileError, NodeError};
 use crate::node::{
@@ -48,8 +47,20 @@ impl<S: State, O> StateGraph<S, O> {
     }
 
     fn layout(self) -> Layout {
-        let Self { schema, name, nodes, edges, joins, branches, defaults, default_handler, input, output, lenient, .. } =
-            self;
+        let Self {
+            schema,
+            name,
+            nodes,
+            edges,
+            joins,
+            branches,
+            defaults,
+            default_handler,
+            input,
+            output,
+            lenient,
+            ..
+        } = self;
         let schema = Arc::new(schema);
         let erased: Arc<dyn ErasedSchema> = schema.clone();
         let channels = erased.specs();
@@ -57,20 +68,26 @@ impl<S: State, O> StateGraph<S, O> {
             let found = names.iter().map(|name| channels.iter().position(|c| c.name == *name));
             found.flatten().collect::<Vec<usize>>()
         };
-        let public: Vec<usize> =
-            (0..channels.len()).filter(|at| !channels[*at].private).collect();
+        let public: Vec<usize> = (0..channels.len()).filter(|at| !channels[*at].private).collect();
         let input = input.as_deref().map_or_else(|| public.clone(), index);
         let output = output.as_deref().map_or_else(|| public.clone(), index);
 
         let mut plan = Plan::new(nodes, defaults, default_handler);
         plan.lay_controls(joins);
-        let defs = plan.define(&edges, branches, |decl: Option<&NodeDecl>| match decl {
-            None => Reads::Start,
-            Some(decl) => Reads::Channels(match &decl.reads {
-                None => public.clone(),
-                Some(names) => index(names),
-            }),
-        }, &erased, &input, lenient);
+        let defs = plan.define(
+            &edges,
+            branches,
+            |decl: Option<&NodeDecl>| match decl {
+                None => Reads::Start,
+                Some(decl) => Reads::Channels(match &decl.reads {
+                    None => public.clone(),
+                    Some(names) => index(names),
+                }),
+            },
+            &erased,
+            &input,
+            lenient,
+        );
         let Plan { controls, .. } = plan;
 
         let triggered = (0..controls.len())
@@ -83,7 +100,8 @@ impl<S: State, O> StateGraph<S, O> {
             .filter(|(_, spec)| {
                 matches!(
                     spec.kind,
-                    ControlKind::Branch { deferred: true } | ControlKind::Join { deferred: true, .. }
+                    ControlKind::Branch { deferred: true }
+                        | ControlKind::Join { deferred: true, .. }
                 )
             })
             .map(|(at, _)| at)
@@ -106,7 +124,8 @@ impl<S: State, O> StateGraph<S, O> {
                 controls.iter().position(|spec| *spec.name == *name)
             })
             .collect();
-        let node_by_name = defs.iter().enumerate().map(|(at, def)| (def.name.clone(), at)).collect();
+        let node_by_name =
+            defs.iter().enumerate().map(|(at, def)| (def.name.clone(), at)).collect();
         let empty_schema: Arc<Schema<S>> = schema;
         let erased_again = erased.clone();
         Layout {
@@ -315,7 +334,8 @@ impl Declared {
     fn target(&self, answer: &str) -> Result<Arc<str>, NodeError> {
         let found = self.targets.iter().find(|(known, _)| &**known == answer);
         found.map(|(_, node)| node.clone()).ok_or_else(|| {
-            let known: Vec<_> = self.targets.iter().map(|(known, _)| format!("`{known}`")).collect();
+            let known: Vec<_> =
+                self.targets.iter().map(|(known, _)| format!("`{known}`")).collect();
             let text = format!(
                 "a router answered `{answer}`, which is none of its declared targets {}",
                 known.join(", ")
@@ -335,8 +355,11 @@ impl Router for Declared {
 
     fn route(&self, context: RouteContext) -> BoxFuture<Result<Routes, NodeError>> {
         let answer = self.router.route(context);
-        let this =
-            Self { router: self.router.clone(), targets: self.targets.clone(), lenient: self.lenient };
+        let this = Self {
+            router: self.router.clone(),
+            targets: self.targets.clone(),
+            lenient: self.lenient,
+        };
         Box::pin(async move { this.translate(answer.await?) })
     }
 }
@@ -379,12 +402,6 @@ impl Node for Start {
     }
 }
 
-/// The path of the node that takes the input.
-#[cfg(test)]
-fn start_path() -> Path {
-    Path::Pull(START.into())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -393,7 +410,5 @@ mod tests {
     fn the_id_of_a_task_ends_with_its_sorted_triggers() {
         let triggers = ["branch:to:c".into(), "join:a+b:c".into()];
         assert_eq!(id_tail("c", &triggers), "c__pregel_pullbranch:to:cjoin:a+b:c");
-        assert_eq!(start_path().text(), "~__pregel_pull, __start__");
-        assert_eq!(names::PUSH, "__pregel_push");
     }
 }

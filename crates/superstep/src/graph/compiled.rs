@@ -10,7 +10,7 @@ use superstep_checkpoint::{
 use super::breakpoint::Breakpoints;
 use crate::engine::{CheckpointIds, Context, Layout, cache_ns};
 use crate::error::RunError;
-use crate::run::{Invoke, IntoInput, RunStream, Target, Thread};
+use crate::run::{IntoInput, Invoke, RunStream, Target, Thread};
 use crate::state::State;
 
 /// What a graph remembers when it runs inside a task of another graph.

@@ -142,7 +142,9 @@ fn ascii(graph: &Compiled, depth: usize, text: &mut String) {
     let order: Vec<&str> = order.into_iter().chain(rest).filter(|name| *name != END).collect();
     for name in order {
         let _ = writeln!(text, "{pad}[{}]", plain_name(name));
-        if let Some(inner) = shown_nodes(graph).find(|n| &*n.name == name).and_then(|n| n.inner.as_ref()) {
+        if let Some(inner) =
+            shown_nodes(graph).find(|n| &*n.name == name).and_then(|n| n.inner.as_ref())
+        {
             ascii(inner, depth + 1, text);
         }
         for edge in from.get(name).into_iter().flatten() {

@@ -9,13 +9,13 @@ mod draw;
 mod policy;
 mod subgraph;
 
-pub(crate) use breakpoint::{At, Breakpoints};
 pub use breakpoint::BreakAt;
+pub(crate) use breakpoint::{At, Breakpoints};
 pub use builder::{StateGraph, Targets};
 pub(crate) use compile::id_tail;
-pub use compiled::CompiledGraph;
 pub(crate) use compiled::Compiled;
+pub use compiled::CompiledGraph;
 pub use compiled::Memory;
 pub(crate) use policy::NodeOptions;
 pub use policy::{CachePolicy, RetryPolicy, TimeoutPolicy};
-pub use subgraph::{Subgraph, SubgraphInput};
+pub use subgraph::Subgraph;

@@ -25,11 +25,6 @@ impl<S, T: State, O, Enter, Leave> std::fmt::Debug for Subgraph<S, T, O, Enter, 
     }
 }
 
-/// What a graph is given when it is called from a node.
-pub trait SubgraphInput<T: State>: IntoInput<T> {}
-
-impl<T: State, I: IntoInput<T>> SubgraphInput<T> for I {}
-
 impl<T: State, O> CompiledGraph<T, O> {
     /// This graph as a node of a graph over `S`: `enter` makes its input from the outer state, `leave` makes the outer
     /// update from its result.
@@ -71,8 +66,8 @@ where
     S: State,
     T: State,
     O: Send + 'static,
-    I: IntoInput<T>,
-    R: IntoOutput<S>,
+    I: IntoInput<T> + 'static,
+    R: IntoOutput<S> + 'static,
     Enter: Fn(&S) -> I + Send + Sync + 'static,
     Leave: Fn(O) -> R + Send + Sync + 'static,
 {
@@ -100,8 +95,8 @@ where
     S: State,
     T: State,
     O: Send + 'static,
-    I: IntoInput<T>,
-    R: IntoOutput<S>,
+    I: IntoInput<T> + 'static,
+    R: IntoOutput<S> + 'static,
     Enter: Fn(&S) -> I + Send + Sync + 'static,
     Leave: Fn(O) -> R + Send + Sync + 'static,
 {
@@ -156,7 +151,10 @@ impl Node for WithinNode {
             if !problems.is_empty() {
                 return Err(NodeError::invalid_update(problems.join("; "), None));
             }
-            Ok(Output::writes(Writes { list: writes.list, unknown: superstep_checkpoint::Map::new() }))
+            Ok(Output::writes(Writes {
+                list: writes.list,
+                unknown: superstep_checkpoint::Map::new(),
+            }))
         })
     }
 

@@ -52,10 +52,10 @@ macro_rules! functions {
     ($($argument:ident),*) => {
         impl<S: State, $($argument: FromTask<S>),*> Arguments<S> for ($($argument,)*) {
             fn asks() -> Asks {
-                let needs = [$($argument::needs()),*];
+                let needs: &[Option<(TypeId, &'static str)>] = &[$($argument::needs()),*];
                 let reads: &[Option<&'static [&'static str]>] = &[$($argument::reads()),*];
                 Asks {
-                    needs: needs.into_iter().flatten().collect::<Vec<(TypeId, &'static str)>>(),
+                    needs: needs.iter().copied().flatten().collect(),
                     reads: reads.iter().copied().flatten().next(),
                 }
             }

@@ -29,10 +29,10 @@ use std::sync::Arc;
 pub use command::{Command, Dispatch, Goto, IntoGoto, ParentCommand};
 pub use extract::{Arg, Ctx, Failure, FromTask, In, View};
 pub use function::IntoNode;
-pub use output::{IntoOutput, Output};
 pub(crate) use output::Target;
-pub use router::{IntoRouter, IntoRoutes, Routes};
+pub use output::{IntoOutput, Output};
 pub(crate) use router::{AnyRouter, RouteContext, Router};
+pub use router::{IntoRouter, IntoRoutes, Routes};
 
 use crate::engine::{StartValue, Task};
 use crate::error::NodeError;

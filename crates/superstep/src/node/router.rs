@@ -3,8 +3,8 @@ use std::future::Future;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use super::command::{Dispatch, Goto, IntoGoto};
 use super::BoxFuture;
+use super::command::{Dispatch, Goto, IntoGoto};
 use crate::engine::Task;
 use crate::error::NodeError;
 use crate::state::State;

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use superstep_checkpoint::{Interrupt, Map, TaskId, Value};
 
 use super::snapshot::RawSnapshot;
+use crate::engine::Layout;
 use crate::error::NodeError;
 use crate::state::Row;
-use crate::engine::Layout;
 
 /// What a stream is asked to yield.
 #[doc(alias = "stream_mode")]

@@ -17,8 +17,8 @@ pub use event::{
 pub(crate) use input::InputKind;
 pub use input::{Input, IntoInput};
 pub use invoke::Invoke;
-pub(crate) use options::Target;
 pub use options::RunOptions;
+pub(crate) use options::Target;
 pub use outcome::{Interrupted, Outcome};
 pub use snapshot::{CheckpointRef, Inner, RawSnapshot, Snapshot, TaskSnapshot};
 pub use stream::RunStream;

@@ -127,7 +127,8 @@ impl<S: State, O> Target<S, O> {
     ) -> Result<(Option<CheckpointId>, Option<Replay>), RunError> {
         let Some(at) = &self.at else { return Ok((None, None)) };
         let graph = self.graph.inner();
-        let answers = matches!(input, engine::Input::Command(command) if !command.resume.is_nothing());
+        let answers =
+            matches!(input, engine::Input::Command(command) if !command.resume.is_nothing());
         let (root, addressed) = if at.ns.is_empty() {
             (at.id, BTreeMap::new())
         } else {
@@ -182,12 +183,11 @@ fn check_input(graph: &Compiled, start: StartValue) -> Result<StartValue, RunErr
     }
     let StartValue::Arg(payload) = &start else { return Ok(start) };
     let value = payload.to_value()?;
-    let (writes, mut problems) = layout.schema.parse_map(value).map_err(|error| {
-        RunError::InvalidUpdate {
+    let (writes, mut problems) =
+        layout.schema.parse_map(value).map_err(|error| RunError::InvalidUpdate {
             message: format!("the input is no update: {error}"),
             code: Some(crate::error::Code::InvalidGraphNodeReturnValue),
-        }
-    })?;
+        })?;
     problems.extend(writes.unknown.keys().map(|key| {
         let near = nearest(key, layout.channels.iter().map(|spec| &*spec.name));
         format!("the input has the unknown key `{key}`{near}")

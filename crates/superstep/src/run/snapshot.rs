@@ -125,15 +125,9 @@ impl RawSnapshot {
         });
         Value::Map(Map::from_iter([
             ("config".to_owned(), config_value(&self.config)),
-            (
-                "parent_config".to_owned(),
-                self.parent.as_ref().map_or(Value::Null, config_value),
-            ),
+            ("parent_config".to_owned(), self.parent.as_ref().map_or(Value::Null, config_value)),
             ("values".to_owned(), self.values.clone()),
-            (
-                "metadata".to_owned(),
-                self.metadata.as_ref().map_or(Value::Null, metadata_value),
-            ),
+            ("metadata".to_owned(), self.metadata.as_ref().map_or(Value::Null, metadata_value)),
             (
                 "next".to_owned(),
                 Value::List(self.next.iter().map(|name| Value::from(&**name)).collect()),

@@ -29,9 +29,15 @@ pub struct RunStream<S: State, O = S> {
 
 enum Phase<S: State, O> {
     Ready(Box<Ready<S, O>>),
-    Running { run: BoxFuture<Result<Outcome<O>, RunError>>, sink: Arc<Sink> },
+    Running {
+        run: BoxFuture<Result<Outcome<O>, RunError>>,
+        sink: Arc<Sink>,
+    },
     /// The run has ended; the events it left are still to be taken, and its error.
-    Ended { sink: Arc<Sink>, error: Option<RunError> },
+    Ended {
+        sink: Arc<Sink>,
+        error: Option<RunError>,
+    },
     Over,
 }
 

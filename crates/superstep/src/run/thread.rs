@@ -7,7 +7,9 @@ use std::task::{Context, Poll};
 
 use futures_core::Stream;
 use serde::Serialize;
-use superstep_checkpoint::{AnyCheckpointer, CheckpointId, InterruptId, Query, Stored, Value, to_value};
+use superstep_checkpoint::{
+    AnyCheckpointer, CheckpointId, InterruptId, Query, Stored, Value, to_value,
+};
 
 use super::input::{Input, IntoInput};
 use super::invoke::Invoke;
@@ -138,10 +140,7 @@ impl<S: State, O> Thread<S, O> {
 
     /// Changes the state as if a node had written the update, and the node's edges were followed.
     pub fn update_state(&self, update: impl IntoOutput<S>) -> UpdateState<S, O> {
-        UpdateState {
-            thread: self.clone(),
-            steps: vec![vec![StateUpdate::new(update)]],
-        }
+        UpdateState { thread: self.clone(), steps: vec![vec![StateUpdate::new(update)]] }
     }
 
     /// Changes the state in several supersteps, each of several updates.
@@ -179,9 +178,8 @@ impl<S: State, O> Thread<S, O> {
         for name in names.split('|') {
             let node = graph.layout.node(name);
             let inner = node.and_then(|node| graph.layout.nodes[node].inner.clone());
-            graph = inner.ok_or_else(|| {
-                RunError::Invalid(format!("the graph has no subgraph `{names}`"))
-            })?;
+            graph = inner
+                .ok_or_else(|| RunError::Invalid(format!("the graph has no subgraph `{names}`")))?;
         }
         let ns = match graph.memory {
             Memory::PerThread => {
@@ -447,7 +445,10 @@ pub struct UpdateState<S: State, O = S> {
 
 impl<S: State, O> fmt::Debug for UpdateState<S, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("UpdateState").field("thread", &self.thread).field("steps", &self.steps).finish()
+        f.debug_struct("UpdateState")
+            .field("thread", &self.thread)
+            .field("steps", &self.steps)
+            .finish()
     }
 }
 

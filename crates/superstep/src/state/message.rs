@@ -124,9 +124,9 @@ impl<M: Identified> MessageUpdate<M> {
     }
 
     pub(super) fn only_adds_to(&self, list: &[M]) -> bool {
-        self.messages
-            .iter()
-            .all(|(message, fresh)| *fresh || (!message.removes() && position(list, message).is_none()))
+        self.messages.iter().all(|(message, fresh)| {
+            *fresh || (!message.removes() && position(list, message).is_none())
+        })
     }
 }
 

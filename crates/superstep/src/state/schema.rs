@@ -116,7 +116,7 @@ pub enum Staged {
 }
 
 /// What takes a staged write back, for the channel that returned it.
-pub struct Taken(pub(super) Box<dyn Any>);
+pub struct Taken(pub(super) Box<dyn Any + Send + Sync>);
 
 impl fmt::Debug for Taken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -126,7 +126,7 @@ impl fmt::Debug for Taken {
 
 impl Taken {
     /// Wraps what the channel needs to take a write back.
-    pub fn new<T: 'static>(undo: Undo<T>) -> Self {
+    pub fn new<T: Send + Sync + 'static>(undo: Undo<T>) -> Self {
         Self(Box::new(undo))
     }
 }
@@ -266,8 +266,12 @@ pub(crate) trait ErasedSchema: Send + Sync {
     fn managed_values(&self) -> &[(Arc<str>, Managed)];
     fn fork(&self, state: &(dyn Any + Send + Sync)) -> Arc<dyn Any + Send + Sync>;
     fn keep_unknown(&self, state: &mut (dyn Any + Send + Sync), unknown: Map);
-    fn set(&self, state: &mut (dyn Any + Send + Sync), at: usize, value: Payload)
-    -> Result<(), ChannelError>;
+    fn set(
+        &self,
+        state: &mut (dyn Any + Send + Sync),
+        at: usize,
+        value: Payload,
+    ) -> Result<(), ChannelError>;
     fn reduce(
         &self,
         state: &mut (dyn Any + Send + Sync),
@@ -409,7 +413,9 @@ impl<S: State> ErasedSchema for Schema<S> {
             };
             match self.parse_write(at, value) {
                 Ok(write) => writes.list.push((at, write)),
-                Err(error) => problems.push(format!("channel `{key}` cannot take the update: {error}")),
+                Err(error) => {
+                    problems.push(format!("channel `{key}` cannot take the update: {error}"))
+                }
             }
         }
         Ok((writes, problems))
@@ -428,7 +434,8 @@ fn overwritten(value: Value) -> Result<Value, Value> {
             Ok(map.swap_remove(MARK).unwrap_or_default())
         }
         Value::Map(mut map)
-            if map.get("type").and_then(Value::as_str) == Some(MARK) && map.contains_key("value") =>
+            if map.get("type").and_then(Value::as_str) == Some(MARK)
+                && map.contains_key("value") =>
         {
             Ok(map.swap_remove("value").unwrap_or_default())
         }

@@ -121,7 +121,9 @@ impl WriteValue {
     pub(crate) fn to_value(&self) -> Result<Value, Error> {
         match self {
             Self::Update(payload) => payload.to_value(),
-            Self::Overwrite(payload) => Ok(Value::Ext(Box::new(Ext::Overwrite(payload.to_value()?)))),
+            Self::Overwrite(payload) => {
+                Ok(Value::Ext(Box::new(Ext::Overwrite(payload.to_value()?))))
+            }
         }
     }
 

@@ -45,59 +45,32 @@ async fn the_history_of_a_channel_goes_back_to_its_last_whole_value() {
         let mut put = writer.next();
         put.checkpoint.channel_values.clear();
         if step == 1 {
-            put.checkpoint
-                .channel_values
-                .push(("seeded".into(), blob("whole")));
+            put.checkpoint.channel_values.push(("seeded".into(), blob("whole")));
         }
         let id = writer.store(put).await;
-        let both = writes(
-            1,
-            "p",
-            &[("seeded", step), ("bare", step), ("seeded", step + 10)],
-        );
-        saver
-            .put_writes(THREAD, "", id, both)
-            .await
-            .expect("stored");
+        let both = writes(1, "p", &[("seeded", step), ("bare", step), ("seeded", step + 10)]);
+        saver.put_writes(THREAD, "", id, both).await.expect("stored");
         head = Some(id);
     }
     let head = head.expect("a head");
     let channels: Vec<Arc<str>> = ["seeded", "bare", "none"].map(Into::into).into();
-    let history = saver
-        .delta_history(THREAD, "", head, &channels)
-        .await
-        .expect("a history");
+    let history = saver.delta_history(THREAD, "", head, &channels).await.expect("a history");
     let numbers = |numbers: &[i64]| numbers.iter().map(|number| blob(*number)).collect();
     let expected = BTreeMap::from([
         ("none".into(), DeltaHistory::default()),
-        (
-            "bare".into(),
-            DeltaHistory {
-                seed: None,
-                writes: numbers(&[0, 1, 2]),
-            },
-        ),
+        ("bare".into(), DeltaHistory { seed: None, writes: numbers(&[0, 1, 2]) }),
         (
             "seeded".into(),
-            DeltaHistory {
-                seed: Some(blob("whole")),
-                writes: numbers(&[1, 11, 2, 12]),
-            },
+            DeltaHistory { seed: Some(blob("whole")), writes: numbers(&[1, 11, 2, 12]) },
         ),
     ]);
     assert_eq!(history, expected);
     let plain = Plain(saver.clone());
     assert_eq!(
-        plain
-            .delta_history(THREAD, "", head, &channels)
-            .await
-            .expect("a history"),
+        plain.delta_history(THREAD, "", head, &channels).await.expect("a history"),
         expected
     );
-    let nowhere = saver
-        .delta_history("u", "", head, &[])
-        .await
-        .expect("a history");
+    let nowhere = saver.delta_history("u", "", head, &[]).await.expect("a history");
     assert!(nowhere.is_empty());
 }
 
@@ -109,9 +82,6 @@ async fn a_checkpoint_that_is_its_own_parent_does_not_stop_the_walk_from_ending(
     let id = put.checkpoint.id;
     put.parent = Some(id);
     writer.store(put).await;
-    let history = saver
-        .delta_history(THREAD, "", id, &["bare".into()])
-        .await
-        .expect("a history");
+    let history = saver.delta_history(THREAD, "", id, &["bare".into()]).await.expect("a history");
     assert_eq!(history["bare"], DeltaHistory::default());
 }

@@ -18,6 +18,7 @@ use super::record::{self, RESUME};
 use super::task::lock;
 use crate::error::RunError;
 use crate::run::Durability;
+use crate::state::Unfit;
 
 /// Where a run begins.
 struct Start {
@@ -201,6 +202,15 @@ impl Driver {
                 .map_err(|text| RunError::Invalid(format!("the command {text}")))?;
             new.extend(write);
         }
+        let update = update.resolved(&*self.layout.schema).map_err(|unfit| {
+            RunError::InvalidUpdate {
+                message: match unfit {
+                    Unfit::NoUpdate(found) => format!("the command's update {found} is no map of channels"),
+                    Unfit::Problems(text) => text,
+                },
+                code: None,
+            }
+        })?;
         let single = match &resume {
             Resume::One(answer) => Some(answer.clone()),
             Resume::Nothing | Resume::ById(_) => None,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value as Json;
-use superstep::checkpoint::{Ext, Packet, Value};
+use superstep::checkpoint::{Ext, Map, Packet, Value};
 use superstep::func::{Entrypoint, Final};
 use superstep::state::{Deltas, Fold, Kind, Managed, Schema, Table, TableChannel};
 use superstep::{
@@ -145,7 +145,7 @@ fn state_graph(world: &Arc<World>, name: &str, spec: &Json) -> Result<Graph, Run
     }
     for branch in spec["branches"].as_array().into_iter().flatten() {
         let from = branch["from"].as_str().unwrap_or_default().to_owned();
-        builder = builder.add_conditional_edges(from, targets(&branch["map"]), router(world, branch));
+        builder = builder.add_conditional_edges(from, targets(&branch["map"]), router(world, branch, spec));
     }
     for (key, before) in [("interrupt_before", true), ("interrupt_after", false)] {
         if let Some(at) = break_at(&spec[key]) {
@@ -229,7 +229,13 @@ fn node_state(
     }
     let mut map = table.to_map();
     map.retain(|key, _| reads.contains(key));
-    for key in reads {
+    add_managed(&mut map, task, graph, reads);
+    Value::Map(map)
+}
+
+/// Adds what the engine computes when it is read.
+fn add_managed(map: &mut Map, task: &Task, graph: &Json, keys: &[String]) {
+    for key in keys {
         match graph["state"][key]["managed"].as_str() {
             Some("remaining_steps") => {
                 map.insert(key.clone(), Value::from(task.remaining_steps()));
@@ -240,7 +246,6 @@ fn node_state(
             _ => {}
         }
     }
-    Value::Map(map)
 }
 
 type NodeFuture = std::pin::Pin<Box<dyn Future<Output = Result<Output, NodeError>> + Send>>;
@@ -369,10 +374,13 @@ type RouteFuture = std::pin::Pin<Box<dyn Future<Output = Result<Vec<Option<Goto>
 fn router(
     world: &Arc<World>,
     branch: &Json,
+    graph: &Json,
 ) -> impl Fn(Arc<Table>, Task) -> RouteFuture + Send + Sync + 'static {
-    let (world, body) = (world.clone(), branch["body"].clone());
+    let (world, body, graph) = (world.clone(), branch["body"].clone(), graph.clone());
     move |table: Arc<Table>, task: Task| {
-        let env = Env::from([("state".to_owned(), Value::Map(table.to_map()))]);
+        let mut map = table.to_map();
+        add_managed(&mut map, &task, &graph, &object_keys(&graph["state"]));
+        let env = Env::from([("state".to_owned(), Value::Map(map))]);
         let (running, body) = (Body::new(&world, Some(task), env), body.clone());
         Box::pin(async move { places(running.run(&body).await?) })
     }
@@ -441,7 +449,7 @@ fn channel(spec: &Json) -> TableChannel {
         Some("str") => Some(Value::from("")),
         Some("bool") => Some(Value::Bool(false)),
         Some("list") => Some(Value::List(Vec::new())),
-        Some("dict") => Some(Value::Map(superstep::checkpoint::Map::new())),
+        Some("dict") => Some(Value::Map(Map::new())),
         Some("set") => Some(Value::Set(std::collections::BTreeSet::new())),
         _ => None,
     };

@@ -116,8 +116,14 @@ impl Driver {
         };
         if !writes.is_empty() {
             let tasks = vec![self.input_writes(writes)];
+            let before = self.head.updated.take();
             apply(&self.layout, &mut self.head, tasks)
                 .map_err(|error| apply_error(&error, &[], self.step))?;
+            // What was to run before the command is still to run.
+            self.head.updated = before.map(|mut updated| {
+                updated.extend(self.head.updated.take().unwrap_or_default());
+                updated
+            });
         }
         if resuming {
             self.head.seen_interrupt = Some(self.head.versions.clone().into());

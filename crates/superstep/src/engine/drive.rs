@@ -16,7 +16,7 @@ use super::plan::{Cause, Planned, plan};
 use super::record::{self, Recorder};
 use super::run::Run;
 use super::step::{Entry, StepEnd};
-use super::task::{Superstep, Task};
+use super::task::Superstep;
 use super::{Layout, ids};
 use crate::error::{Code, RunError};
 use crate::graph::{Breakpoints, Compiled};
@@ -73,9 +73,8 @@ pub(crate) struct Opening {
     pub(crate) keys: Arc<[usize]>,
 }
 
-/// The task that a nested graph runs in.
+/// What a nested graph knows of the task it runs in.
 pub(crate) struct Caller {
-    pub(crate) task: Task,
     pub(crate) resuming: Option<bool>,
 }
 
@@ -83,7 +82,6 @@ pub(crate) struct Caller {
 pub(crate) struct Finish {
     pub(crate) head: Head,
     pub(crate) how: How,
-    /// Whether a state was ever shown.
     pub(crate) questions: Vec<Interrupt>,
 }
 
@@ -387,10 +385,10 @@ impl Driver {
     fn note_overwrites(&mut self, tasks: &[Applied]) {
         use crate::state::{Kind, WriteValue};
         for write in tasks.iter().flat_map(|task| &task.writes) {
-            if let Write::State(at, WriteValue::Overwrite(_)) = write {
-                if matches!(self.layout.channels[*at].kind, Kind::Delta(_)) {
-                    self.recorder.forced.insert(*at);
-                }
+            if let Write::State(at, WriteValue::Overwrite(_)) = write
+                && matches!(self.layout.channels[*at].kind, Kind::Delta(_))
+            {
+                self.recorder.forced.insert(*at);
             }
         }
     }
@@ -423,10 +421,10 @@ impl Driver {
             let others = std::mem::take(&mut self.unsaved);
             let others = others.into_iter().filter(|write| !involved.contains(&write.task));
             let all = others.chain(writes).collect();
-            if self.stored == Some(self.id) {
-                if let Err(error) = saver.put_writes(thread, &self.ns, self.id, all).await {
-                    return error.into();
-                }
+            if self.stored == Some(self.id)
+                && let Err(error) = saver.put_writes(thread, &self.ns, self.id, all).await
+            {
+                return error.into();
             }
         }
         failed

@@ -40,7 +40,7 @@ impl Task {
             at: None,
             input: Input::Value(input),
             breakpoints: graph.breakpoints.clone(),
-            caller: Some(Caller { task: self.clone(), resuming }),
+            caller: Some(Caller { resuming }),
             keys: graph.layout.output.clone().into(),
             graph,
         };

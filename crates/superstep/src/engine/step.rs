@@ -241,11 +241,11 @@ impl Futures {
             if let Poll::Ready(Some(saved)) = Pin::new(&mut self.saves).poll_next(cx) {
                 return Poll::Ready(Happened::Saved(saved));
             }
-            if let Some(lone) = &mut self.lone {
-                if let Poll::Ready((at, end, row)) = lone.as_mut().poll(cx) {
-                    self.lone = None;
-                    return Poll::Ready(Happened::Ended(at, end, row));
-                }
+            if let Some(lone) = &mut self.lone
+                && let Poll::Ready((at, end, row)) = lone.as_mut().poll(cx)
+            {
+                self.lone = None;
+                return Poll::Ready(Happened::Ended(at, end, row));
             }
             if let Poll::Ready(Some((at, end, row))) = Pin::new(&mut self.tasks).poll_next(cx) {
                 return Poll::Ready(Happened::Ended(at, end, row));

@@ -22,7 +22,6 @@ use super::run::Run;
 use crate::error::NodeError;
 use crate::node::{BoxFuture, Output};
 use crate::run::Data;
-use crate::state::Payload;
 
 /// What the tasks of one superstep have in common.
 pub(crate) struct Superstep {
@@ -67,9 +66,6 @@ pub(crate) struct Started {
 pub(crate) struct Record {
     pub(crate) answers: Vec<Value>,
     pub(crate) returned: Option<Value>,
-    pub(crate) error: Option<String>,
-    pub(crate) questions: Vec<Interrupt>,
-    pub(crate) finished: bool,
 }
 
 impl Superstep {
@@ -326,7 +322,7 @@ impl Task {
             match to_value(&value) {
                 Ok(value) => sink.push(&self.outer_ns(), Data::Custom(value)),
                 Err(error) => {
-                    tracing::warn!(%error, node = %self.inner.name, "dropped a custom event")
+                    tracing::warn!(%error, node = %self.inner.name, "dropped a custom event");
                 }
             }
         }
@@ -346,7 +342,7 @@ impl Task {
                     );
                 }
                 Err(error) => {
-                    tracing::warn!(%error, node = %self.inner.name, "dropped a message chunk")
+                    tracing::warn!(%error, node = %self.inner.name, "dropped a message chunk");
                 }
             }
         }
@@ -586,11 +582,6 @@ impl Task {
         let answers = self.stored().answers.len();
         !(0..answers).any(|k| ids::interrupt_id(self.namespace(), k) == *id)
     }
-
-    /// The argument of a dispatch or of a functional graph, as data.
-    pub(crate) fn payload_value(payload: &Payload) -> Value {
-        payload.to_value().unwrap_or_default()
-    }
 }
 
 /// Something a task has started that has not ended yet.
@@ -601,10 +592,10 @@ impl Drop for Inflight {
         let task = &self.0;
         let mut scratch = lock(&task.inner.scratch);
         scratch.inflight -= 1;
-        if scratch.inflight == 0 {
-            if let Some(waker) = scratch.waker.take() {
-                waker.wake();
-            }
+        if scratch.inflight == 0
+            && let Some(waker) = scratch.waker.take()
+        {
+            waker.wake();
         }
     }
 }

@@ -185,7 +185,6 @@ impl Entrypoint {
             deferred: Vec::new(),
             slot_by_name: names.iter().enumerate().map(|(at, name)| ((*name).into(), at)).collect(),
             branch_of: vec![None],
-            input: Vec::new(),
             output: vec![0],
             shown: vec![0],
             single: true,

@@ -145,7 +145,6 @@ impl<S: State, O> StateGraph<S, O> {
             node_by_name,
             slot_by_name,
             branch_of,
-            input,
             output,
             single: false,
             lenient,

@@ -94,21 +94,24 @@ fn mark_seen(layout: &Layout, head: &mut Head, task: &Applied) {
             let triggers = layout.nodes[node].triggers.iter();
             let versions = triggers.map(|control| head.versions[layout.control_slot(*control)]);
             head.seen[node] = Some(versions.collect());
+            head.news.nodes.push(node);
         }
         Actor::Ran(node) => {
             let triggers = layout.nodes[node].triggers.len();
             head.seen[node].get_or_insert_with(|| vec![0; triggers].into());
+            head.news.nodes.push(node);
         }
         Actor::Call => {
-            head.seen_calls.insert(task.name.clone());
+            head.news.calls.insert(task.name.clone());
         }
-        Actor::Input => head.seen_input = true,
+        Actor::Input => head.news.input = true,
     }
 }
 
 fn touch(head: &mut Head, slot: Slot, next: u64) {
     head.versions[slot] = next;
     head.newest = next;
+    head.news.slots.push(slot);
 }
 
 fn consume(layout: &Layout, head: &mut Head, node: usize, next: u64) {

@@ -433,12 +433,13 @@ impl Driver {
     /// Makes the checkpoint of the head as it is, and stores it.
     pub(super) async fn save(&mut self, source: Source) -> Result<(), RunError> {
         let id = self.next_id(self.step, Some(self.id));
-        self.recorder.count(&self.layout, &self.head);
+        self.recorder.count(&self.head);
         self.before = self.stored;
         self.id = id;
         let step = self.step;
         self.step += 1;
         if self.saver.is_none() {
+            self.head.news.clear();
             return Ok(());
         }
         let extra = &self.run.metadata;

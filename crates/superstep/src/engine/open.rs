@@ -127,6 +127,7 @@ impl Driver {
         }
         if resuming {
             self.head.seen_interrupt = Some(self.head.versions.clone().into());
+            self.head.news.interrupt = true;
             if start.superseded {
                 self.fork().await?;
             }

@@ -24,7 +24,7 @@ use super::task::{Identity, Superstep, Suspension, Task, lock};
 use crate::error::{NodeError, RunError};
 use crate::graph::TimeoutPolicy;
 use crate::node::{BoxFuture, Failure, Output};
-use crate::run::Durability;
+use crate::run::{Data, Durability, MessageEvent, Mode};
 use crate::state::{Payload, Row};
 
 /// A task of the superstep that is running.
@@ -598,7 +598,38 @@ impl Driver {
         Ok(())
     }
 
-    fn emit_messages(&self, _task: &Task, _writes: &[Write]) {}
+    /// Shows whole messages that a node wrote and that neither it nor its input has shown before.
+    fn emit_messages(&self, task: &Task, writes: &[Write]) {
+        let Some(sink) = self.run.sink_for(Mode::Messages, &self.ns) else { return };
+        for write in writes {
+            let Write::State(at, value) = write else { continue };
+            let written = messages_in(value.to_value().unwrap_or_default());
+            if written.is_empty() {
+                continue;
+            }
+            let known = messages_in(self.head.row.value(*at).unwrap_or_default());
+            for message in written {
+                let id = message.get("id").and_then(Value::as_str);
+                let old = id.is_some()
+                    && known.iter().any(|old| old.get("id").and_then(Value::as_str) == id);
+                if old || !id.is_none_or(|id| sink.show_message(id)) {
+                    continue;
+                }
+                let metadata = task.message_metadata();
+                sink.push(&self.ns, Data::Messages(MessageEvent { chunk: message, metadata }));
+            }
+        }
+    }
+}
+
+/// The messages in a value: itself, or the items of a list.
+fn messages_in(value: Value) -> Vec<Value> {
+    let is_message = |value: &Value| value.get("content").is_some() && value.get("type").is_some();
+    match value {
+        Value::List(items) => items.into_iter().filter(is_message).collect(),
+        one if is_message(&one) => vec![one],
+        _ => Vec::new(),
+    }
 }
 
 /// Where results of a node are cached.

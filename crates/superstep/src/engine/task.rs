@@ -335,6 +335,9 @@ impl Task {
         if let Some(sink) = run.sink_for(crate::run::Mode::Messages, &self.inner.superstep.ns) {
             match to_value(&chunk) {
                 Ok(chunk) => {
+                    if let Some(id) = chunk.get("id").and_then(Value::as_str) {
+                        sink.show_message(id);
+                    }
                     let metadata = self.message_metadata();
                     sink.push(
                         &self.outer_ns(),

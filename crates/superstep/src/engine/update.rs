@@ -462,7 +462,7 @@ impl<'a> Updater<'a> {
     ) -> Result<CheckpointId, RunError> {
         let layout = &self.graph.layout;
         let id = self.ids.next(step, Some(self.base));
-        self.recorder.count(layout, &self.head);
+        self.recorder.count(&self.head);
         if source == Source::Update {
             self.head.updated = None;
         }

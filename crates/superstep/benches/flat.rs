@@ -107,6 +107,14 @@ async fn least<F: Future<Output = Duration>>(units: u64, mut run: impl FnMut() -
     least.as_secs_f64() * 1e6 / units as f64
 }
 
+/// What one more unit costs: the difference between a long and a short run, so that what a run costs once (taking in ten
+/// thousand messages, say) does not count.
+async fn marginal<F: Future<Output = Duration>>(units: u64, mut run: impl FnMut(u64) -> F) -> f64 {
+    let short = least(1, || run(units)).await;
+    let long = least(1, || run(units * 3)).await;
+    (long - short) / (units * 2) as f64
+}
+
 fn report(what: &str, small: f64, large: f64) {
     println!("{what:<58} {small:>9.3} µs {large:>9.3} µs {:>7.2}", large / small);
 }
@@ -121,8 +129,8 @@ fn main() {
         let steps = 300;
         for saver in [false, true] {
             let with = if saver { "in memory" } else { "no checkpointer" };
-            let small = least(steps, || chat(10, steps, saver)).await;
-            let large = least(steps, || chat(10_000, steps, saver)).await;
+            let small = marginal(steps, |steps| chat(10, steps, saver)).await;
+            let large = marginal(steps, |steps| chat(10_000, steps, saver)).await;
             report(&format!("superstep, 10 and 10,000 messages, {with}"), small, large);
         }
         for saver in [false, true] {

@@ -106,3 +106,8 @@ pub mod prelude {
     #[cfg(feature = "derive")]
     pub use superstep_macros::{State, View};
 }
+
+/// The programs in the README compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct ReadmeDoctests;

@@ -62,7 +62,8 @@ async fn chat(start: usize, supersteps: u64, saver: bool) -> Duration {
 async fn sequence(nodes: usize, saver: bool) -> Duration {
     let mut graph = StateGraph::<Count>::new();
     for at in 0..nodes {
-        graph = graph.add_node(format!("n{at:04}"), |count: Arc<Count>| Count::update().n(count.n + 1));
+        graph =
+            graph.add_node(format!("n{at:04}"), |count: Arc<Count>| Count::update().n(count.n + 1));
         let from = if at == 0 { START.to_owned() } else { format!("n{:04}", at - 1) };
         graph = graph.add_edge(from, format!("n{at:04}"));
     }
@@ -120,10 +121,8 @@ fn report(what: &str, small: f64, large: f64) {
 }
 
 fn main() {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()
-        .expect("a runtime");
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
     runtime.block_on(async {
         println!("{:<58} {:>12} {:>12} {:>7}", "", "small", "large", "ratio");
         let steps = 300;

@@ -91,9 +91,11 @@ pub(crate) fn apply(
 fn mark_seen(layout: &Layout, head: &mut Head, task: &Applied) {
     match task.actor {
         Actor::Triggered(node) => {
-            let triggers = layout.nodes[node].triggers.iter();
-            let versions = triggers.map(|control| head.versions[layout.control_slot(*control)]);
-            head.seen[node] = Some(versions.collect());
+            let triggers = &layout.nodes[node].triggers;
+            let seen = head.seen[node].get_or_insert_with(|| vec![0; triggers.len()].into());
+            for (seen, control) in seen.iter_mut().zip(triggers) {
+                *seen = head.versions[layout.control_slot(*control)];
+            }
             head.news.nodes.push(node);
         }
         Actor::Ran(node) => {

@@ -206,7 +206,9 @@ async fn limited<F: Future>(
 ) -> Result<F::Output, NodeError> {
     let Some(TimeoutPolicy { run, idle }) = timeout else { return Ok(future.await) };
     let began = Instant::now();
-    task.note_progress();
+    if idle.is_some() {
+        task.limit_idle_time();
+    }
     let run_limit = async {
         match run {
             Some(limit) => sleep_until(began + limit).await,

@@ -98,6 +98,8 @@ pub(crate) struct Layout {
     pub(crate) shown: Vec<usize>,
     /// The graph shows one channel, and its value stands for the whole state (functional graphs).
     pub(crate) single: bool,
+    /// Some node is a graph, or calls one.
+    pub(crate) nests: bool,
     /// Unknown names are logged and ignored instead of refused.
     pub(crate) lenient: bool,
 }

@@ -36,7 +36,7 @@ impl Task {
             run: superstep.run.clone(),
             saver,
             ns,
-            parents: superstep.parents.clone(),
+            parents: Arc::new(superstep.parents()),
             at: None,
             input: Input::Value(input),
             breakpoints: graph.breakpoints.clone(),

@@ -64,8 +64,10 @@ impl Recorder {
         if let Some(text) = self.texts.get(&number) {
             return text.clone();
         }
-        self.random =
-            self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.random = self
+            .random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         let mixed = self.random ^ (self.random >> 29);
         let text = Version::after(number - 1, mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
         self.texts.insert(number, text.clone());

@@ -123,7 +123,13 @@ impl fmt::Debug for Sink {
 impl Sink {
     pub(crate) fn new(modes: &[Mode], subgraphs: bool) -> Self {
         let modes = modes.iter().fold(0, |set, mode| set | mode.bit());
-        Self { modes, subgraphs, queue: Mutex::default(), messages: Mutex::default(), reader: Mutex::default() }
+        Self {
+            modes,
+            subgraphs,
+            queue: Mutex::default(),
+            messages: Mutex::default(),
+            reader: Mutex::default(),
+        }
     }
 
     pub(crate) fn wants(&self, mode: Mode) -> bool {

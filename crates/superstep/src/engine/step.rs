@@ -214,16 +214,42 @@ pub(super) enum StepEnd {
 type Running = BoxFuture<(usize, End, Row)>;
 type Saving = BoxFuture<Result<(), Error>>;
 
-/// The futures of a superstep.
+/// The futures of a superstep. Sets are made when something is put in: most supersteps need none of them.
 #[derive(Default)]
 struct Futures {
     /// A lone task is polled in place, which is much cheaper than through a set.
     lone: Option<Running>,
-    tasks: FuturesUnordered<Running>,
+    tasks: Set<Running>,
     waiting: VecDeque<usize>,
-    children: FuturesUnordered<BoxFuture<()>>,
-    saves: FuturesUnordered<Saving>,
+    children: Set<BoxFuture<()>>,
+    saves: Set<Saving>,
     running: usize,
+}
+
+struct Set<F>(Option<FuturesUnordered<F>>);
+
+impl<F> Default for Set<F> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<F: Future> Set<F> {
+    fn push(&mut self, future: F) {
+        self.0.get_or_insert_default().push(future);
+    }
+
+    /// The next future that is ready; nothing if none is, or if there is none.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Option<F::Output> {
+        match Pin::new(self.0.as_mut()?).poll_next(cx) {
+            Poll::Ready(ended) => ended,
+            Poll::Pending => None,
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.as_ref().is_none_or(FuturesUnordered::is_empty)
+    }
 }
 
 enum Happened {
@@ -238,7 +264,7 @@ impl Futures {
     fn poll(&mut self, cx: &mut Context<'_>, superstep: &Superstep) -> Poll<Happened> {
         *lock(&superstep.waker) = Some(cx.waker().clone());
         loop {
-            if let Poll::Ready(Some(saved)) = Pin::new(&mut self.saves).poll_next(cx) {
+            if let Some(saved) = self.saves.poll(cx) {
                 return Poll::Ready(Happened::Saved(saved));
             }
             if let Some(lone) = &mut self.lone
@@ -247,15 +273,17 @@ impl Futures {
                 self.lone = None;
                 return Poll::Ready(Happened::Ended(at, end, row));
             }
-            if let Poll::Ready(Some((at, end, row))) = Pin::new(&mut self.tasks).poll_next(cx) {
+            if let Some((at, end, row)) = self.tasks.poll(cx) {
                 return Poll::Ready(Happened::Ended(at, end, row));
             }
-            while let Poll::Ready(Some(())) = Pin::new(&mut self.children).poll_next(cx) {}
+            while let Some(()) = self.children.poll(cx) {}
             let started = std::mem::take(&mut *lock(&superstep.started));
             if started.is_empty() {
                 break;
             }
-            self.children.extend(started.into_iter().map(|started| started.future));
+            for child in started {
+                self.children.push(child.future);
+            }
         }
         let idle = self.lone.is_none()
             && self.tasks.is_empty()
@@ -500,7 +528,12 @@ impl Driver {
             self.unsaved = writes;
             return error;
         }
-        while let Some(saved) = poll_fn(|cx| Pin::new(&mut saves).poll_next(cx)).await {
+        while let Some(saved) = poll_fn(|cx| match saves.poll(cx) {
+            None if !saves.is_empty() => Poll::Pending,
+            saved => Poll::Ready(saved),
+        })
+        .await
+        {
             if let Err(error) = saved {
                 return error.into();
             }

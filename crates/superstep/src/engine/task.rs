@@ -32,8 +32,8 @@ pub(crate) struct Superstep {
     /// The namespace of the graph; empty for the outermost.
     pub(crate) ns: Arc<str>,
     pub(crate) checkpoint: CheckpointId,
-    /// This graph's checkpoint and those of the graphs around it, by namespace.
-    pub(crate) parents: BTreeMap<String, CheckpointId>,
+    /// The checkpoints of the graphs around this one, by namespace.
+    pub(crate) around: Arc<BTreeMap<String, CheckpointId>>,
     pub(crate) number: i64,
     pub(crate) stop: i64,
     /// Whether graphs that are called in this superstep go on from where they were; unknown after the first one.
@@ -49,8 +49,8 @@ pub(crate) struct Superstep {
     pub(crate) calls: Mutex<BTreeSet<Arc<str>>>,
     /// What recorded calls did, when it is stored only at the end of the run.
     pub(crate) unsaved: Mutex<Vec<TaskWrites>>,
-    pub(crate) emitter: Emitter,
-    /// Whether each state channel has a value.
+    pub(crate) emitter: Arc<Emitter>,
+    /// Whether each state channel has a value; known only in graphs with graphs as nodes.
     pub(crate) filled: Vec<bool>,
     /// Whether what happens is stored as it happens.
     pub(crate) stores: bool,
@@ -69,6 +69,15 @@ pub(crate) struct Record {
 }
 
 impl Superstep {
+    /// The checkpoints of this graph and of those around it, by namespace.
+    pub(crate) fn parents(&self) -> BTreeMap<String, CheckpointId> {
+        let mut parents = (*self.around).clone();
+        if self.saver.is_some() || self.ns.is_empty() {
+            parents.insert(self.ns.to_string(), self.checkpoint);
+        }
+        parents
+    }
+
     pub(crate) fn wake(&self) {
         if let Some(waker) = lock(&self.waker).take() {
             waker.wake();
@@ -100,11 +109,12 @@ pub(crate) struct Inner {
     identity: Identity,
     known: OnceLock<Known>,
     pub(crate) attempt: AtomicU32,
-    first_attempt: Instant,
     pub(crate) suspended: AtomicBool,
     scratch: Mutex<Scratch>,
-    /// When the task last showed progress, in ms since its first attempt.
-    progress: AtomicU32,
+    /// When the task last showed progress, if anybody wants to know.
+    progress: Mutex<Option<Instant>>,
+    /// Whether the task has a limit on idle time.
+    limited: AtomicBool,
     /// The task that made this recorded call.
     pub(crate) caller: Option<Task>,
     previous: Mutex<Option<Value>>,
@@ -171,10 +181,10 @@ impl Task {
             identity,
             known: OnceLock::new(),
             attempt: AtomicU32::new(1),
-            first_attempt: Instant::now(),
             suspended: AtomicBool::new(false),
             scratch: Mutex::default(),
-            progress: AtomicU32::new(0),
+            progress: Mutex::default(),
+            limited: AtomicBool::new(false),
             caller,
             previous: Mutex::default(),
         };
@@ -382,13 +392,19 @@ impl Task {
     }
 
     pub(crate) fn note_progress(&self) {
-        let since = self.inner.first_attempt.elapsed().as_millis();
-        self.inner.progress.store(u32::try_from(since).unwrap_or(u32::MAX), Ordering::Relaxed);
+        if self.inner.limited.load(Ordering::Relaxed) {
+            *lock(&self.inner.progress) = Some(Instant::now());
+        }
+    }
+
+    /// Begins to take note of progress.
+    pub(crate) fn limit_idle_time(&self) {
+        self.inner.limited.store(true, Ordering::Relaxed);
+        self.note_progress();
     }
 
     pub(crate) fn last_progress(&self) -> Instant {
-        let since = u64::from(self.inner.progress.load(Ordering::Relaxed));
-        self.inner.first_attempt + std::time::Duration::from_millis(since)
+        lock(&self.inner.progress).unwrap_or_else(Instant::now)
     }
 
     /// Begins an attempt: everything that is counted is counted from the beginning.

@@ -133,18 +133,18 @@ impl<'a> Updater<'a> {
         let layout = self.graph.layout.clone();
         let run = quiet_run(Some(self.thread.clone()));
         Arc::new(Superstep {
-            emitter: Emitter {
+            emitter: Arc::new(Emitter {
                 run: run.clone(),
                 layout: layout.clone(),
                 ns: self.ns.clone(),
                 keys: layout.shown.clone().into(),
-            },
+            }),
             run,
             layout,
             saver: Some(self.saver.clone()),
             ns: self.ns.clone(),
             checkpoint: self.base,
-            parents: std::collections::BTreeMap::new(),
+            around: Arc::default(),
             number: self.step(),
             stop: i64::MAX,
             resuming: None,

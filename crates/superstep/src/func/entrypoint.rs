@@ -187,6 +187,7 @@ impl Entrypoint {
             branch_of: vec![None],
             output: vec![0],
             shown: vec![0],
+            nests: true,
             single: true,
             lenient: false,
         }

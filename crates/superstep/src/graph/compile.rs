@@ -138,7 +138,6 @@ impl<S: State, O> StateGraph<S, O> {
             shown: (0..channels.len()).collect(),
             channels,
             controls,
-            nodes: defs,
             rank,
             triggered,
             deferred,
@@ -146,6 +145,8 @@ impl<S: State, O> StateGraph<S, O> {
             slot_by_name,
             branch_of,
             output,
+            nests: defs.iter().any(|def| def.inner.is_some()),
+            nodes: defs,
             single: false,
             lenient,
         }

@@ -305,7 +305,8 @@ impl Driver {
         let to_run = |entry: &Entry| entry.writes.is_none() && !entry.handled;
         futures.waiting =
             entries.iter().enumerate().filter(|(_, e)| to_run(e)).map(|(at, _)| at).collect();
-        let lone = futures.waiting.len() == 1;
+        // A superstep with a time limit may be given up with its task and all that the task has.
+        let lone = futures.waiting.len() == 1 && self.graph.step_timeout.is_none();
         let mut state = StepState::default();
         if lone {
             let at = futures.waiting.pop_front().unwrap_or_default();

@@ -57,7 +57,8 @@ pub(crate) fn behave(graph: &Graph, index: usize, view: &View, arg: Option<i64>,
     }
     let mut writes = Writes::new();
     if !node.silent {
-        writes.push(("log", Written::Update(json!([[name, arg, digest % 997]]))));
+        let arg = arg.map_or_else(String::new, |arg| arg.to_string());
+        writes.push(("log", Written::Update(json!([format!("{name}{arg}:{}", digest % 997)]))));
     }
     for (at, write) in node.writes.iter().enumerate() {
         let value = (digest >> (at * 7)) % 10;
@@ -108,5 +109,5 @@ pub(crate) fn takes(graph: &Graph, run: u32, step: i64, index: usize, arg: Optio
 }
 
 pub(crate) fn input(number: i64) -> Json {
-    json!({ "log": [["in", number]], "sum": number })
+    json!({ "log": [format!("in{number}")], "sum": number })
 }

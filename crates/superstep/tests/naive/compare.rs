@@ -94,7 +94,7 @@ pub(crate) async fn without_a_saver(graph: &Arc<Graph>) -> Result<(), String> {
     same_run(&mut model, Some(number), &ran)
 }
 
-/// On a thread: each input in turn, and after a failure up to three times on with no input.
+/// On a thread: each input in turn, and on with no input, whether it failed or nothing is left to do.
 pub(crate) async fn on_a_thread(graph: &Arc<Graph>) -> Result<(), String> {
     let shared = Arc::new(Shared::default());
     let app = build(graph, &shared).with_checkpointer(MemorySaver::new());
@@ -102,7 +102,7 @@ pub(crate) async fn on_a_thread(graph: &Arc<Graph>) -> Result<(), String> {
     let mut model = Model::new(graph);
     for number in &graph.inputs {
         let mut given = Some(*number);
-        for _ in 0..4 {
+        for _ in 0..graph.tries {
             let run = shared.run.load(Ordering::Relaxed);
             let said = |error: String| format!("run {run} with input {given:?}: {error}");
             let stream = match given {
@@ -118,17 +118,15 @@ pub(crate) async fn on_a_thread(graph: &Arc<Graph>) -> Result<(), String> {
             let ran = take(stream, &shared).await;
             same_run(&mut model, given, &ran).map_err(said)?;
             same_look(&model, &thread).await.map_err(said)?;
-            // Once more after the end: nothing is left to do.
-            if ran.end.is_ok() && given.is_none() {
-                break;
-            }
             given = None;
         }
     }
     let history = history(&thread).await?;
-    let mut expected = model.history;
-    expected.reverse();
-    same!("the history, newest first", expected, history);
+    let expected: Vec<_> = model.history.into_iter().rev().collect();
+    for (expected, found) in expected.iter().zip(&history) {
+        same!(format!("the checkpoint of step {}", expected.step), expected, found);
+    }
+    same!("the number of checkpoints", expected.len(), history.len());
     Ok(())
 }
 

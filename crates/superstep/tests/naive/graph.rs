@@ -19,6 +19,8 @@ pub(crate) struct Graph {
     pub(crate) joins: Vec<(Vec<usize>, Option<usize>)>,
     pub(crate) kinds: Kinds,
     pub(crate) inputs: Vec<i64>,
+    /// How often a thread is run for each input: once with it, then on with nothing.
+    pub(crate) tries: u32,
     pub(crate) limit: u64,
     pub(crate) concurrency: Option<usize>,
     pub(crate) sleeps: bool,
@@ -142,8 +144,11 @@ fn place() -> impl Strategy<Value = Place> {
 
 fn router() -> impl Strategy<Value = Router> {
     let way = vec(place(), 0..=2);
-    (vec(way, 1..=3), any::<bool>(), any::<bool>())
-        .prop_map(|(ways, declared, awaited)| Router { ways, declared, awaited })
+    (vec(way, 1..=3), any::<bool>(), any::<bool>()).prop_map(|(ways, declared, awaited)| Router {
+        ways,
+        declared,
+        awaited,
+    })
 }
 
 fn write() -> impl Strategy<Value = Write> {
@@ -199,7 +204,8 @@ pub(crate) fn graph() -> impl Strategy<Value = Graph> {
     );
     let run = (
         vec(0..5i64, 1..=2),
-        1..8u64,
+        1..=3u32,
+        1..=6u64,
         prop::option::weighted(0.3, 1..4usize),
         prop::bool::weighted(0.8),
         prop::bool::weighted(0.25),
@@ -207,7 +213,7 @@ pub(crate) fn graph() -> impl Strategy<Value = Graph> {
     );
     (shape, kinds, run).prop_map(|(shape, kinds, run)| {
         let (nodes, start, start_router, joins) = shape;
-        let (inputs, limit, concurrency, sleeps, exit, seed) = run;
+        let (inputs, tries, limit, concurrency, sleeps, exit, seed) = run;
         let mut graph = Graph {
             nodes,
             start,
@@ -215,6 +221,7 @@ pub(crate) fn graph() -> impl Strategy<Value = Graph> {
             joins,
             kinds,
             inputs,
+            tries,
             limit,
             concurrency,
             sleeps,

@@ -91,14 +91,18 @@ impl Channel {
                     }
                 }
                 Ok(changed
-                    || writes.iter().any(|write| !matches!(plain(write), Json::Array(list) if list.is_empty())))
+                    || writes
+                        .iter()
+                        .any(|write| !matches!(plain(write), Json::Array(list) if list.is_empty())))
             }
             Self::Fold { value, fold } => {
-                let overwrites = writes.iter().filter(|write| matches!(write, Written::Overwrite(_)));
+                let overwrites =
+                    writes.iter().filter(|write| matches!(write, Written::Overwrite(_)));
                 match overwrites.count() {
                     0 => {}
                     1 => {
-                        *value = writes.iter().find(|w| matches!(w, Written::Overwrite(_))).map(plain);
+                        *value =
+                            writes.iter().find(|w| matches!(w, Written::Overwrite(_))).map(plain);
                         return Ok(true);
                     }
                     _ => return Err(Fault::Overwrites),
@@ -137,9 +141,7 @@ impl Channel {
             | Self::Ephemeral { value, .. }
             | Self::Fold { value, .. } => value.clone(),
             Self::AfterFinish { value, finished } => value.clone().filter(|_| *finished),
-            Self::Topic { items, .. } => {
-                (!items.is_empty()).then(|| Json::Array(items.clone()))
-            }
+            Self::Topic { items, .. } => (!items.is_empty()).then(|| Json::Array(items.clone())),
             Self::Barrier { names, seen } => (names == seen).then_some(Json::Null),
             Self::BarrierAfterFinish { names, seen, finished } => {
                 (*finished && names == seen).then_some(Json::Null)
@@ -221,9 +223,15 @@ pub(crate) struct Clash {
 pub(crate) enum End {
     Done(View),
     RecursionLimit(u64),
-    Failed { node: String, text: Option<String> },
+    Failed {
+        node: String,
+        text: Option<String>,
+    },
     /// One of these is reported.
-    Clashed { step: i64, clashes: Vec<Clash> },
+    Clashed {
+        step: i64,
+        clashes: Vec<Clash>,
+    },
 }
 
 /// What a stream shows of one superstep, without the order in which tasks finish.
@@ -279,7 +287,10 @@ impl<'a> Model<'a> {
             ("max".to_owned(), fold(None, max)),
             ("last".to_owned(), Channel::Last(None)),
             ("once".to_owned(), Channel::Ephemeral { value: None, guard: kinds.guard }),
-            ("topic".to_owned(), Channel::Topic { items: Vec::new(), accumulate: kinds.accumulate }),
+            (
+                "topic".to_owned(),
+                Channel::Topic { items: Vec::new(), accumulate: kinds.accumulate },
+            ),
             ("any".to_owned(), Channel::Any(None)),
             (START.to_owned(), Channel::Ephemeral { value: None, guard: true }),
             (TASKS.to_owned(), Channel::Topic { items: Vec::new(), accumulate: false }),
@@ -344,9 +355,8 @@ impl<'a> Model<'a> {
     }
 
     fn view(head: &Checkpoint) -> View {
-        let values = STATE.iter().filter_map(|name| {
-            Some(((*name).to_owned(), head.channels[*name].get()?))
-        });
+        let values =
+            STATE.iter().filter_map(|name| Some(((*name).to_owned(), head.channels[*name].get()?)));
         values.collect()
     }
 
@@ -378,13 +388,19 @@ impl<'a> Model<'a> {
             let fires = triggers.iter().any(|trigger| {
                 let version = head.versions.get(trigger).copied().unwrap_or(0);
                 head.channels[trigger].is_available()
-                    && head.seen.get(node).is_none_or(|seen| {
-                        version > seen.get(trigger).copied().unwrap_or(0)
-                    })
+                    && head
+                        .seen
+                        .get(node)
+                        .is_none_or(|seen| version > seen.get(trigger).copied().unwrap_or(0))
             });
             if fires {
                 let path = format!("~__pregel_pull, {node}");
-                tasks.push(Task { path, node: node.to_owned(), triggers: Some(triggers), arg: None });
+                tasks.push(Task {
+                    path,
+                    node: node.to_owned(),
+                    triggers: Some(triggers),
+                    arg: None,
+                });
             }
         }
         tasks
@@ -540,7 +556,13 @@ impl<'a> Model<'a> {
         }
     }
 
-    fn save(&mut self, head: Checkpoint, step: i64, source: &'static str, made: &mut Vec<Snapshot>) {
+    fn save(
+        &mut self,
+        head: Checkpoint,
+        step: i64,
+        source: &'static str,
+        made: &mut Vec<Snapshot>,
+    ) {
         self.head = Checkpoint { step, ..head };
         self.finished.clear();
         made.push(Snapshot {
@@ -621,7 +643,8 @@ impl<'a> Model<'a> {
                     break End::Clashed { step, clashes };
                 }
                 Ok(head) => {
-                    let shown = |name: &&str| head.updated.as_ref().is_some_and(|u| u.contains(*name));
+                    let shown =
+                        |name: &&str| head.updated.as_ref().is_some_and(|u| u.contains(*name));
                     if STATE.iter().any(|name| shown(&name)) {
                         group.values = Some(text(&Self::view(&head)));
                     }
@@ -753,7 +776,8 @@ fn update_of(output: &Output) -> String {
     if shown.is_empty() {
         "null".to_owned()
     } else if repeated {
-        let maps: Vec<_> = shown.iter().map(|(name, value)| BTreeMap::from([(name, value)])).collect();
+        let maps: Vec<_> =
+            shown.iter().map(|(name, value)| BTreeMap::from([(name, value)])).collect();
         text(&maps)
     } else {
         text(&shown.into_iter().collect::<BTreeMap<_, _>>())

@@ -42,10 +42,13 @@ fn schema(graph: &Graph) -> Schema<Table> {
     let kinds = &graph.kinds;
     let empty = Some(Value::List(Vec::new()));
     let mut schema = Schema::<Table>::default();
-    schema.table("log", match kinds.delta {
-        None => TableChannel::folded(Fold::Append, empty),
-        Some(every) => TableChannel::delta(Fold::Append, empty, Deltas::Every(every)),
-    });
+    schema.table(
+        "log",
+        match kinds.delta {
+            None => TableChannel::folded(Fold::Append, empty),
+            Some(every) => TableChannel::delta(Fold::Append, empty, Deltas::Every(every)),
+        },
+    );
     schema.table("sum", TableChannel::folded(Fold::Sum, Some(0.into())));
     schema.table("max", TableChannel::folded(Fold::Max, None));
     schema.table("last", TableChannel::last());
@@ -139,8 +142,7 @@ fn add_node(
                             Written::Overwrite(value) => update.overwrite(at, Value::from(value)),
                         }
                     }
-                    let goto: Vec<_> =
-                        places.into_iter().map(|place| goto(&plan, place)).collect();
+                    let goto: Vec<_> = places.into_iter().map(|place| goto(&plan, place)).collect();
                     Ok(Command::<Table>::update(update).goto(goto))
                 }
             }

@@ -13,7 +13,7 @@ use super::task::{Suspension, Task};
 use crate::error::{Code, NodeError, TimeLimit, nearest, panic_text};
 use crate::graph::{RetryPolicy, TimeoutPolicy};
 use crate::node::{BoxFuture, Failure, Goto, Invocation, Output, RouteContext, Routes, Target};
-use crate::state::{Kind, Payload, Row, Staged, Taken, WriteValue, Writes};
+use crate::state::{Kind, Payload, Row, Staged, Taken, Unfit, WriteValue, Writes};
 
 /// How a task ended.
 #[derive(Debug)]
@@ -239,6 +239,13 @@ pub(crate) async fn writes_of(
 ) -> Result<Vec<Write>, NodeError> {
     let layout = task.inner.superstep.layout.clone();
     let def = &layout.nodes[node];
+    let mut output = output;
+    if !output.writes.data.is_empty() {
+        output.writes = output.writes.resolved(&*layout.schema).map_err(|unfit| match unfit {
+            Unfit::NoUpdate(found) => not_an_update(task.name(), &found),
+            Unfit::Problems(text) => NodeError::invalid_update(text, None),
+        })?;
+    }
     let mut writes = Vec::with_capacity(output.writes.list.len() + 1);
     if !output.writes.unknown.is_empty() {
         refuse_unknown(task, &output)?;

@@ -52,7 +52,7 @@ pub(crate) use run::{Context, Replay, Run, Sink};
 pub(crate) use snapshot::{Look, SeenRow, look};
 pub(crate) use step::cache_ns;
 pub use task::Task;
-pub(crate) use task::{Started, Suspension, lock};
+pub(crate) use task::{Inflight, Started, Suspension, lock};
 pub(crate) use update::{Change, ChangeValue, UpdateRequest, update};
 
 /// Names of writes that say what happened to a task.

@@ -8,6 +8,7 @@ use super::ids;
 use super::task::{Suspension, Task};
 use crate::error::RunError;
 use crate::graph::{Compiled, Memory};
+use crate::node::Target;
 
 impl Task {
     /// Runs a graph as part of this task and returns its last state.
@@ -51,7 +52,10 @@ impl Task {
             How::Drained(reason) => {
                 Suspension { drained: Some(reason.to_string()), ..Suspension::default() }
             }
-            How::ForParent(output) => Suspension { command: Some(output), ..Suspension::default() },
+            How::ForParent(mut output) => {
+                output.target = Target::Here;
+                Suspension { command: Some(output), ..Suspension::default() }
+            }
         };
         drop(inflight);
         self.suspend_with(suspension);

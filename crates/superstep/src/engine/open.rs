@@ -18,6 +18,7 @@ use super::record::{self, RESUME};
 use super::task::lock;
 use crate::error::RunError;
 use crate::run::Durability;
+use crate::state::Unfit;
 
 /// Where a run begins.
 struct Start {
@@ -115,8 +116,14 @@ impl Driver {
         };
         if !writes.is_empty() {
             let tasks = vec![self.input_writes(writes)];
+            let before = self.head.updated.take();
             apply(&self.layout, &mut self.head, tasks)
                 .map_err(|error| apply_error(&error, &[], self.step))?;
+            // What was to run before the command is still to run.
+            self.head.updated = before.map(|mut updated| {
+                updated.extend(self.head.updated.take().unwrap_or_default());
+                updated
+            });
         }
         if resuming {
             self.head.seen_interrupt = Some(self.head.versions.clone().into());
@@ -201,6 +208,15 @@ impl Driver {
                 .map_err(|text| RunError::Invalid(format!("the command {text}")))?;
             new.extend(write);
         }
+        let update = update.resolved(&*self.layout.schema).map_err(|unfit| {
+            RunError::InvalidUpdate {
+                message: match unfit {
+                    Unfit::NoUpdate(found) => format!("the command's update {found} is no map of channels"),
+                    Unfit::Problems(text) => text,
+                },
+                code: None,
+            }
+        })?;
         let single = match &resume {
             Resume::One(answer) => Some(answer.clone()),
             Resume::Nothing | Resume::ById(_) => None,

@@ -46,10 +46,13 @@ pub(crate) fn look(
         let mut recorder = Recorder::new(&layout);
         let mut head = recorder.load(&layout, &stored, &look.saver).await?;
         let pending = Pending::from_stored(&stored.writes)?;
+        // What a command has triggered is next; in history, what was next before the command.
+        let superstep = quiet_superstep(&look, &stored);
+        head.updated = None;
+        let before = plan(&layout, &head);
         apply_commands(&layout, &mut head, &pending)?;
         head.updated = None;
-        let superstep = quiet_superstep(&look, &stored);
-        let planned = plan(&layout, &head);
+        let planned = if look.live { plan(&layout, &head) } else { before };
         let entries: Vec<Entry> =
             planned.into_iter().map(|planned| Entry::new(&superstep, planned)).collect();
         let mut tasks = Vec::with_capacity(entries.len());

@@ -41,6 +41,8 @@ pub(crate) struct Entry {
     pub(crate) kept: bool,
     /// It failed, and its error handler runs in its place.
     pub(crate) handled: bool,
+    /// It has ended, one way or another.
+    ended: bool,
     pub(crate) is_handler: bool,
 }
 
@@ -77,6 +79,7 @@ impl Entry {
             writes: None,
             kept: false,
             handled: false,
+            ended: false,
             is_handler: false,
         }
     }
@@ -103,6 +106,7 @@ impl Entry {
             writes: None,
             kept: false,
             handled: false,
+            ended: false,
             is_handler: true,
         }
     }
@@ -349,6 +353,7 @@ impl Driver {
     ) -> Result<Option<RunError>, RunError> {
         let layout = self.layout.clone();
         let entry = &mut entries[at];
+        entry.ended = true;
         let def = &layout.nodes[entry.node];
         let task = entry.task.clone();
         let answers = task.answers();
@@ -474,25 +479,21 @@ impl Driver {
         let Futures { lone, tasks, mut saves, waiting, .. } = futures;
         let begun = |at: &usize| !waiting.contains(at);
         drop((lone, tasks));
-        let failed = match &error {
-            RunError::Node { task, .. } => Some(*task),
-            _ => None,
-        };
         let mut writes = std::mem::take(&mut self.unsaved);
         for (at, entry) in entries.iter().enumerate() {
-            let open = entry.writes.is_none() && !entry.handled && Some(entry.task.id()) != failed;
-            let told = writes.iter().any(|write| write.task == entry.task.id());
-            if open && begun(&at) && !told && self.saver.is_some() && !self.is_stopped(entry) {
-                let cancelled = NodeError::cancelled(entry.task.name());
-                self.emitter.task_end(&entry.task, self.step, &[], Some(&cancelled), &[]);
-                if let Ok(stored) = encode(vec![(ERROR, Value::from(cancelled.stored()))]) {
-                    writes.push(TaskWrites {
-                        task: entry.task.id(),
-                        path: entry.task.inner.path.text(),
-                        writes: stored,
-                        replaces: false,
-                    });
-                }
+            let open = entry.writes.is_none() && !entry.handled && !entry.ended;
+            if !open || !begun(&at) || self.saver.is_none() {
+                continue;
+            }
+            let cancelled = NodeError::cancelled(entry.task.name());
+            self.emitter.task_end(&entry.task, self.step, &[], Some(&cancelled), &[]);
+            if let Ok(stored) = encode(vec![(ERROR, Value::from(cancelled.stored()))]) {
+                writes.push(TaskWrites {
+                    task: entry.task.id(),
+                    path: entry.task.inner.path.text(),
+                    writes: stored,
+                    replaces: false,
+                });
             }
         }
         if self.run.durability == Durability::Exit {
@@ -508,10 +509,6 @@ impl Driver {
             return error.into();
         }
         error
-    }
-
-    fn is_stopped(&self, entry: &Entry) -> bool {
-        entry.task.inner.suspended.load(std::sync::atomic::Ordering::Acquire)
     }
 
     async fn finish_step(

@@ -9,7 +9,7 @@ use superstep_checkpoint::{
 use uuid::Uuid;
 
 use super::apply::{Actor, Applied, apply};
-use super::attempt::{not_an_update, writes_of};
+use super::attempt::writes_of;
 use super::drive::apply_error;
 use super::emit::Emitter;
 use super::head::{Head, StartValue, Write};
@@ -246,7 +246,7 @@ impl<'a> Updater<'a> {
         }
         for (index, (change, node)) in changes.into_iter().zip(nodes).enumerate() {
             let (task, id) = self.task_for(&superstep, &entries, node, index);
-            let output = self.output(&task, change.value)?;
+            let output = self.output(change.value)?;
             let mut row = self.head.row.clone();
             let writes =
                 writes_of(&task, node, &mut row, output).await.map_err(|error| {
@@ -351,7 +351,7 @@ impl<'a> Updater<'a> {
         (task, TaskId::from(Uuid::new_v5(&self.base.as_uuid(), text.as_bytes())))
     }
 
-    fn output(&self, task: &Task, value: ChangeValue) -> Result<Output, RunError> {
+    fn output(&self, value: ChangeValue) -> Result<Output, RunError> {
         let layout = &self.graph.layout;
         Ok(match value {
             ChangeValue::Nothing => Output::default(),
@@ -364,20 +364,7 @@ impl<'a> Updater<'a> {
                 }
                 Output::writes(writes)
             }
-            ChangeValue::Data(value) => {
-                if !matches!(value, Value::Map(_)) {
-                    let error = not_an_update(task.name(), &value);
-                    return Err(RunError::InvalidUpdate {
-                        message: error.to_string(),
-                        code: error.code(),
-                    });
-                }
-                let (writes, problems) = layout.schema.parse_map(value)?;
-                if !problems.is_empty() {
-                    return Err(invalid(problems.join("; ")));
-                }
-                Output::writes(writes)
-            }
+            ChangeValue::Data(value) => Output::writes(crate::state::Writes::data(value)),
         })
     }
 

@@ -13,7 +13,7 @@ use superstep_checkpoint::{
 use tokio::sync::oneshot;
 
 use crate::engine::{
-    Path, Ran, Started, Suspension, Task, Write, cache_key, lock, names, retry_after, run_watched,
+    Inflight,     Path, Ran, Started, Suspension, Task, Write, cache_key, lock, names, retry_after, run_watched,
 };
 use crate::error::{NodeError, panic_text};
 use crate::graph::{CachePolicy, RetryPolicy, TimeoutPolicy};
@@ -121,8 +121,20 @@ impl<'a, T: Recordable> Call<'a, T> {
         self
     }
 
-    async fn run(self) -> Result<T, NodeError> {
-        let inflight = self.caller.enter();
+    /// Runs the call, or finds its record. Nothing comes back if it stopped to ask: then the caller has stopped, too.
+    async fn run(self, inflight: Inflight) -> Option<Result<T, NodeError>> {
+        match self.run_or_replay().await {
+            Ok(Ran::Returned(value)) => Some(Ok(value)),
+            Err(error) => Some(Err(error)),
+            Ok(Ran::Suspended(suspension)) => {
+                drop(inflight);
+                self.caller.suspend_with(suspension);
+                None
+            }
+        }
+    }
+
+    async fn run_or_replay(&self) -> Result<Ran<T>, NodeError> {
         self.caller.note_progress();
         let task = self.caller.child(self.name.clone(), self.index);
         let superstep = task.inner.superstep.clone();
@@ -130,14 +142,16 @@ impl<'a, T: Recordable> Call<'a, T> {
         let input = Value::List(vec![self.args.clone(), Value::Map(Map::new())]);
         superstep.emitter.task_start(&task, task.step(), &input, &[names::PUSH.into()]);
         if let Some(returned) = task.stored().returned {
-            return self.replay(&task, returned);
+            return self.replay(returned).map(Ran::Returned);
         }
         let key = self.cache_key(&task);
         if let (Some(key), Some(cache)) = (&key, &superstep.run.cache) {
             if let Some((_, blob)) = cache.get(key).await?.and_then(|mut kept| kept.pop()) {
                 let returned = blob.to_value()?;
                 self.keep(&task, vec![(names::RETURN, returned.clone())]).await?;
-                return self.replay(&task, returned);
+                let writes = [Write::Return(Payload::new(returned.clone()))];
+                superstep.emitter.update(&self.name, &writes, true);
+                return self.replay(returned).map(Ran::Returned);
             }
         }
         match self.attempts(&task).await {
@@ -157,7 +171,7 @@ impl<'a, T: Recordable> Call<'a, T> {
                 superstep.emitter.update(&self.name, &writes, false);
                 superstep.emitter.task_end(&task, task.step(), &writes, None, &[]);
                 self.caller.note_progress();
-                Ok(value)
+                Ok(Ran::Returned(value))
             }
             Ok(Ran::Suspended(suspension)) => {
                 let questions = &suspension.questions;
@@ -168,10 +182,7 @@ impl<'a, T: Recordable> Call<'a, T> {
                     }
                     self.keep(&task, stored).await?;
                 }
-                superstep.emitter.task_end(&task, task.step(), &[], None, questions);
-                drop(inflight);
-                self.caller.suspend_with(suspension);
-                std::future::pending().await
+                Ok(Ran::Suspended(suspension))
             }
             Err(error) => {
                 superstep.emitter.task_end(&task, task.step(), &[], Some(&error), &[]);
@@ -181,9 +192,7 @@ impl<'a, T: Recordable> Call<'a, T> {
         }
     }
 
-    fn replay(&self, task: &Task, returned: Value) -> Result<T, NodeError> {
-        let writes = [Write::Return(Payload::new(returned.clone()))];
-        task.inner.superstep.emitter.update(&self.name, &writes, true);
+    fn replay(&self, returned: Value) -> Result<T, NodeError> {
         from_value(returned).map_err(|error| {
             NodeError::permanent(format!(
                 "the recorded result of call `{}` is not of the type the call returns: {error}",
@@ -247,10 +256,10 @@ impl<T: Recordable> Call<'static, T> {
         let superstep = self.caller.inner.superstep.clone();
         let inflight = self.caller.enter();
         let future = Box::pin(async move {
-            let result = self.run().await;
-            drop(inflight);
-            // Nobody may be listening any more; the result is recorded all the same.
-            let _ = tell.send(result);
+            if let Some(result) = self.run(inflight).await {
+                // Nobody may be listening any more; the result is recorded all the same.
+                let _ = tell.send(result);
+            }
         });
         lock(&superstep.started).push(Started { future });
         superstep.wake();
@@ -263,7 +272,13 @@ impl<'a, T: Recordable> IntoFuture for Call<'a, T> {
     type IntoFuture = CallFuture<'a, T>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.run())
+        Box::pin(async move {
+            let inflight = self.caller.enter();
+            match self.run(inflight).await {
+                Some(result) => result,
+                None => std::future::pending().await,
+            }
+        })
     }
 }
 

@@ -1,7 +1,6 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use serde::Serialize;
 use superstep_checkpoint::Value;
 
 use super::compiled::{Compiled, CompiledGraph, Memory};
@@ -151,10 +150,7 @@ impl Node for WithinNode {
             if !problems.is_empty() {
                 return Err(NodeError::invalid_update(problems.join("; "), None));
             }
-            Ok(Output::writes(Writes {
-                list: writes.list,
-                unknown: superstep_checkpoint::Map::new(),
-            }))
+            Ok(Output::writes(Writes { unknown: superstep_checkpoint::Map::new(), ..writes }))
         })
     }
 
@@ -198,16 +194,5 @@ impl Task {
     ) -> Result<O, RunError> {
         let state = run_inside::<T>(self, graph.inner().clone(), input.into_input().kind).await?;
         Ok((graph.finish)(state))
-    }
-
-    /// Runs a functional graph as part of this task.
-    pub(crate) async fn run_function<A: Serialize + Clone + Send + Sync + 'static>(
-        &self,
-        graph: Arc<Compiled>,
-        input: A,
-    ) -> Result<Value, RunError> {
-        let start = StartValue::Arg(crate::state::Payload::new(input));
-        let finish = self.run_graph(graph.clone(), start).await?;
-        Ok(finish.head.shown(&graph.layout, &graph.layout.output)?)
     }
 }

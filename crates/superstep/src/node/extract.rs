@@ -86,6 +86,13 @@ impl<S: State, T: DeserializeOwned + Clone + 'static> FromTask<S> for Arg<T> {
     }
 }
 
+/// A node that may be triggered or dispatched to gets what was dispatched, if it was.
+impl<S: State, T: DeserializeOwned + Clone + 'static> FromTask<S> for Option<Arg<T>> {
+    fn from_task(call: &mut Invocation) -> Result<Self, NodeError> {
+        call.arg.is_some().then(|| <Arg<T> as FromTask<S>>::from_task(call)).transpose()
+    }
+}
+
 /// A part of the state as a struct of its own. `#[derive(View)]` writes this.
 pub trait View<S: State>: Sized + Send + 'static {
     /// The names of the channels it has.

@@ -1,6 +1,8 @@
 use super::command::{Command, Dispatch, Goto, ParentCommand};
 use crate::error::NodeError;
-use crate::state::{Payload, State, Writes};
+use superstep_checkpoint::Value;
+
+use crate::state::{State, Table, Writes};
 
 /// Which graph an output is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,8 +18,6 @@ pub struct Output {
     pub(crate) writes: Writes,
     pub(crate) goto: Vec<Goto>,
     pub(crate) target: Target,
-    /// The result of a recorded call.
-    pub(crate) returned: Option<Payload>,
 }
 
 impl Output {
@@ -31,7 +31,6 @@ impl Output {
             writes: command.update,
             goto: command.goto,
             target: Target::Parent,
-            ..Self::default()
         }
     }
 
@@ -79,9 +78,15 @@ impl<S: State> IntoOutput<S> for Writes {
     }
 }
 
+impl IntoOutput<Table> for Value {
+    fn into_output(self) -> Result<Output, NodeError> {
+        Ok(Output::writes(Writes::data(self)))
+    }
+}
+
 impl<S: State> IntoOutput<S> for Command<S> {
     fn into_output(self) -> Result<Output, NodeError> {
-        Ok(Output { writes: self.update, goto: self.goto, target: self.target, returned: None })
+        Ok(Output { writes: self.update, goto: self.goto, target: self.target })
     }
 }
 

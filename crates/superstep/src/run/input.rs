@@ -1,7 +1,7 @@
 use superstep_checkpoint::{InterruptId, Value};
 
 use crate::engine::{CommandInput, Resume, StartValue, value_input};
-use crate::node::Command;
+use crate::node::{Command, ParentCommand};
 use crate::state::{State, Writes};
 
 /// What a run begins with.
@@ -113,6 +113,15 @@ impl<S: State> IntoInput<S> for serde_json::Value {
 impl<S: State> IntoInput<S> for Command<S> {
     fn into_input(self) -> Input {
         Input { kind: InputKind::Command(self.into_command_input()) }
+    }
+}
+
+/// Refused when the run begins: the outermost graph has no graph around it.
+impl<S: State> IntoInput<S> for ParentCommand {
+    fn into_input(self) -> Input {
+        let ParentCommand { update, goto } = self;
+        let command = CommandInput { resume: Resume::Nothing, update, goto, to_parent: true };
+        Input { kind: InputKind::Command(command) }
     }
 }
 

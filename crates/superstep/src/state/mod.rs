@@ -84,7 +84,7 @@ pub(crate) use schema::ErasedSchema;
 pub(crate) use schema::Spec;
 pub use schema::{Channel, ChannelError, Deltas, Kind, Managed, Schema, Staged, Taken};
 pub use table::{Fold, Table, TableChannel, TableSchema};
-pub(crate) use writes::WriteValue;
+pub(crate) use writes::{Unfit, WriteValue};
 pub use writes::{Payload, Update, Writes};
 
 use std::sync::Arc;

@@ -6,6 +6,7 @@ use serde::de::DeserializeOwned;
 use superstep_checkpoint::{Blob, Error, Ext, Map, Value, from_value, to_value};
 
 use super::State;
+use super::schema::ErasedSchema;
 
 /// A typed bundle of writes to a state `S`.
 ///
@@ -139,7 +140,9 @@ impl WriteValue {
 #[derive(Clone, Debug, Default)]
 pub struct Writes {
     pub(crate) list: Vec<(usize, WriteValue)>,
-    /// Keys of a dynamic update that name no channel.
+    /// Updates that are data, to be checked against the channels of the graph they reach.
+    pub(crate) data: Vec<Value>,
+    /// Keys of such an update that name no channel.
     pub(crate) unknown: Map,
 }
 
@@ -163,19 +166,75 @@ impl Writes {
         self.list.push((channel, WriteValue::Overwrite(Payload::new(value))));
     }
 
+    /// An update that is data. It is checked against the channels of the graph it reaches: a map of channels, or a list
+    /// of pairs of channel and value.
+    pub fn data(value: Value) -> Self {
+        Self { data: vec![value], ..Self::default() }
+    }
+
     /// How many writes there are.
     pub fn len(&self) -> usize {
-        self.list.len()
+        self.list.len() + self.data.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.list.is_empty()
+        self.list.is_empty() && self.data.is_empty()
+    }
+
+    /// The same writes with what is data turned into typed writes.
+    pub(crate) fn resolved(mut self, schema: &dyn ErasedSchema) -> Result<Self, Unfit> {
+        for data in std::mem::take(&mut self.data) {
+            match data {
+                Value::Null => {}
+                Value::Map(_) => self.add_map(schema, data)?,
+                Value::List(pairs) if pairs.iter().all(is_pair) => {
+                    for pair in pairs {
+                        if let Some([Value::Str(name), value]) = pair.as_list() {
+                            let one = Map::from_iter([(name.clone(), value.clone())]);
+                            self.add_map(schema, Value::Map(one))?;
+                        }
+                    }
+                }
+                other => return Err(Unfit::NoUpdate(other)),
+            }
+        }
+        Ok(self)
+    }
+
+    fn add_map(&mut self, schema: &dyn ErasedSchema, map: Value) -> Result<(), Unfit> {
+        let fit = |error: Error| Unfit::Problems(error.to_string());
+        let (writes, problems) = schema.parse_map(map).map_err(fit)?;
+        if !problems.is_empty() {
+            return Err(Unfit::Problems(problems.join("; ")));
+        }
+        self.extend(writes);
+        Ok(())
     }
 
     pub(crate) fn extend(&mut self, other: Self) {
         self.list.extend(other.list);
+        self.data.extend(other.data);
         self.unknown.extend(other.unknown);
+    }
+}
+
+fn is_pair(value: &Value) -> bool {
+    matches!(value.as_list(), Some([Value::Str(_), _]))
+}
+
+/// Why data is no update of a graph.
+#[derive(Debug)]
+pub(crate) enum Unfit {
+    /// It is no map of channels.
+    NoUpdate(Value),
+    /// Channels that do not take what it has for them.
+    Problems(String),
+}
+
+impl Update<super::Table> for Value {
+    fn into_writes(self) -> Writes {
+        Writes::data(self)
     }
 }
 

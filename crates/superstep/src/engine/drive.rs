@@ -345,7 +345,7 @@ impl Driver {
     }
 
     fn emit_starts(&self, entries: &[Entry]) {
-        for entry in entries.iter().filter(|entry| !entry.is_handler) {
+        for entry in entries {
             let def = &self.layout.nodes[entry.node];
             if !def.hidden && self.emitter.wants_tasks() {
                 let input = entry.input_value(&self.layout, &self.head, self.step, self.stop);

@@ -277,6 +277,8 @@ fn update_channel(
         _ => {}
     }
     let had = head.filled[at];
+    let size = head.row.size(at).filter(|_| had).unwrap_or(0);
+    let size = if kind == (Kind::Topic { accumulate: true }) { size } else { 0 };
     let mut row = head.row.open();
     let mut keep = |taken: Taken| {
         if let Some(undos) = undos.as_deref_mut() {
@@ -305,7 +307,9 @@ fn update_channel(
                 if !filled {
                     keep(row.empty(at));
                 }
-                return Ok((filled || had).then_some(filled));
+                let grew = head.row.size(at).unwrap_or(0) > size;
+                let changed = grew || (had && kind == (Kind::Topic { accumulate: false }));
+                return Ok(changed.then_some(filled));
             }
         }
         _ => {

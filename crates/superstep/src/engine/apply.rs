@@ -213,10 +213,8 @@ fn fold(
             positions.push(position);
             writes.push(value);
         }
-        let mut back = undo.then_some(&mut taken);
-        let update = AssertUnwindSafe(|| {
-            update_channel(layout, head, at, writes, superstep, back.as_deref_mut())
-        });
+        let back = undo.then_some(&mut taken);
+        let update = AssertUnwindSafe(|| update_channel(layout, head, at, writes, superstep, back));
         let fault = match catch_unwind(update) {
             Ok(Ok(Some(filled))) => {
                 changes.push((at, filled));
@@ -298,7 +296,7 @@ fn update_channel(
                         row.reduce(at, update).map_err(Fault::Refused)?;
                     }
                     WriteValue::Overwrite(value) => {
-                        keep(row.swap(at, value).map_err(Fault::Refused)?)
+                        keep(row.swap(at, value).map_err(Fault::Refused)?);
                     }
                 }
             }

@@ -164,8 +164,7 @@ impl Body {
         }
         let text = format!("{kind} raised by the case");
         let passing = matches!(&*kind, "Flaky" | "Fatal" | "ConnectionError");
-        let error =
-            if passing { NodeError::transient(text) } else { NodeError::permanent(text) };
+        let error = if passing { NodeError::transient(text) } else { NodeError::permanent(text) };
         Err(error.named(kind))
     }
 

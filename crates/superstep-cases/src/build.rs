@@ -145,11 +145,16 @@ fn state_graph(world: &Arc<World>, name: &str, spec: &Json) -> Result<Graph, Run
     }
     for branch in spec["branches"].as_array().into_iter().flatten() {
         let from = branch["from"].as_str().unwrap_or_default().to_owned();
-        builder = builder.add_conditional_edges(from, targets(&branch["map"]), router(world, branch, spec));
+        builder = builder.add_conditional_edges(
+            from,
+            targets(&branch["map"]),
+            router(world, branch, spec),
+        );
     }
     for (key, before) in [("interrupt_before", true), ("interrupt_after", false)] {
         if let Some(at) = break_at(&spec[key]) {
-            builder = if before { builder.interrupt_before(at) } else { builder.interrupt_after(at) };
+            builder =
+                if before { builder.interrupt_before(at) } else { builder.interrupt_after(at) };
         }
     }
     let (saved, memory) = memory(name, spec);
@@ -188,7 +193,8 @@ fn add_node(
         },
         None => {
             let inner = subgraphs(world, &node["body"])?;
-            let builder = builder.add_node(name, body_node(world, &node["body"], graph_spec, &reads));
+            let builder =
+                builder.add_node(name, body_node(world, &node["body"], graph_spec, &reads));
             match inner {
                 Some(Graph::State { graph, .. }) => builder.calls(&graph),
                 Some(Graph::Function(graph)) => builder.calls(&graph),
@@ -327,10 +333,8 @@ pub(crate) fn command(fields: &Value) -> Result<Command<Table>, NodeError> {
         None => Command::new(),
     };
     let goto = fields.get("goto").cloned().unwrap_or_default();
-    for goto in places(goto)? {
-        if let Some(goto) = goto {
-            command = command.goto(goto);
-        }
+    for goto in places(goto)?.into_iter().flatten() {
+        command = command.goto(goto);
     }
     Ok(command)
 }
@@ -369,7 +373,8 @@ fn places(value: Value) -> Result<Vec<Option<Goto>>, NodeError> {
     })
 }
 
-type RouteFuture = std::pin::Pin<Box<dyn Future<Output = Result<Vec<Option<Goto>>, NodeError>> + Send>>;
+type RouteFuture =
+    std::pin::Pin<Box<dyn Future<Output = Result<Vec<Option<Goto>>, NodeError>> + Send>>;
 
 fn router(
     world: &Arc<World>,
@@ -390,7 +395,9 @@ fn targets(map: &Json) -> Targets {
     match map {
         Json::Array(_) => Targets::from(names(map).unwrap_or_default()),
         Json::Object(pairs) => Targets::map(
-            pairs.iter().map(|(answer, to)| (answer.clone(), to.as_str().unwrap_or_default().to_owned())),
+            pairs
+                .iter()
+                .map(|(answer, to)| (answer.clone(), to.as_str().unwrap_or_default().to_owned())),
         ),
         _ => Targets::any(),
     }

@@ -18,7 +18,8 @@ impl Divergences {
 
     fn parse(text: &str) -> Self {
         let rows = text.lines().filter_map(|line| {
-            let cells: Vec<&str> = line.trim().trim_matches('|').split('|').map(str::trim).collect();
+            let cells: Vec<&str> =
+                line.trim().trim_matches('|').split('|').map(str::trim).collect();
             let case = cells.first()?.strip_prefix('`')?.strip_suffix('`')?;
             Some((case.to_owned(), (*cells.get(1)?).to_owned()))
         });

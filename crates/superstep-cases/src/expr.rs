@@ -43,10 +43,10 @@ pub(crate) fn evaluate(expr: &Json, env: &Env) -> Result<Value, NodeError> {
             Ok(Value::List(items.iter().map(|item| evaluate(item, env)).collect::<Result<_, _>>()?))
         }
         Json::Object(map) => {
-            if let (1, Some((op, arg))) = (map.len(), map.iter().next()) {
-                if op.starts_with('$') {
-                    return operator(op, arg, env);
-                }
+            if let (1, Some((op, arg))) = (map.len(), map.iter().next())
+                && op.starts_with('$')
+            {
+                return operator(op, arg, env);
             }
             let entries = map.iter().map(|(key, part)| Ok((key.clone(), evaluate(part, env)?)));
             Ok(Value::Map(entries.collect::<Result<Map, NodeError>>()?))
@@ -90,7 +90,7 @@ fn operator(op: &str, arg: &Json, env: &Env) -> Result<Value, NodeError> {
         "$add" => {
             let mut items = list().iter().cloned();
             let first = items.next().ok_or_else(|| type_error("$add takes arguments"))?;
-            items.try_fold(first, |sum, item| add(sum, item))
+            items.try_fold(first, add)
         }
         "$sub" => {
             let (a, b) = pair()?;

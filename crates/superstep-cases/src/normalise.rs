@@ -52,7 +52,8 @@ fn mask(text: &str) -> String {
 /// Replaces every part of a text that looks like an id: a UUID, or 32 hexadecimal digits.
 fn replace_ids(text: &str, mut by: impl FnMut(&str) -> String) -> String {
     let bytes = text.as_bytes();
-    let is_hex = |at: usize| bytes.get(at).is_some_and(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(b));
+    let is_hex =
+        |at: usize| bytes.get(at).is_some_and(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(b));
     let uuid_at = |start: usize| {
         (0..36).all(|offset| match offset {
             8 | 13 | 18 | 23 => bytes.get(start + offset) == Some(&b'-'),
@@ -101,7 +102,8 @@ fn sort_interrupts(value: Json) -> Json {
             map.into_iter()
                 .map(|(key, part)| {
                     let mut part = sort_interrupts(part);
-                    if let ("interrupts" | "__interrupt__", Json::Array(list)) = (&*key, &mut part) {
+                    if let ("interrupts" | "__interrupt__", Json::Array(list)) = (&*key, &mut part)
+                    {
                         list.sort_by_key(sort_text);
                     }
                     (key, part)
@@ -228,7 +230,11 @@ pub(crate) fn first_difference(want: &Json, got: &Json, path: &str) -> Option<St
 
 fn compact(value: &Json) -> String {
     let text = value.to_string();
-    if text.chars().count() <= 240 { text } else { text.chars().take(240).collect::<String>() + "..." }
+    if text.chars().count() <= 240 {
+        text
+    } else {
+        text.chars().take(240).collect::<String>() + "..."
+    }
 }
 
 #[cfg(test)]
@@ -239,7 +245,8 @@ mod tests {
     #[test]
     fn ids_become_labels_in_the_order_they_are_met() {
         let a = "11111111-2222-3333-4444-555555555555";
-        let trace = json!([{"b": [a, "x:".to_owned() + a], "a": "0123456789abcdef0123456789abcdef"}]);
+        let trace =
+            json!([{"b": [a, "x:".to_owned() + a], "a": "0123456789abcdef0123456789abcdef"}]);
         let labelled = Labels::default().apply(&trace);
         assert_eq!(labelled, json!([{"a": "!1", "b": ["#1", "x:#1"]}]));
     }

@@ -497,11 +497,9 @@ async fn last_values<S: State, O: Send + 'static>(
     let mut asked = Vec::new();
     while let Some(event) = stream.next().await {
         match event?.data {
-            Data::Values(mut values) => {
-                if !single || values.interrupts.is_empty() {
-                    values.interrupts.clear();
-                    last = encode(&values.to_value());
-                }
+            Data::Values(mut values) if (!single || values.interrupts.is_empty()) => {
+                values.interrupts.clear();
+                last = encode(&values.to_value());
             }
             Data::Updates(UpdatesEvent::Interrupted(questions)) => {
                 asked.extend(questions.iter().map(crate::trace::interrupt_entry));

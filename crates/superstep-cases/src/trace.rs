@@ -21,7 +21,9 @@ pub(crate) fn encode(value: &Value) -> Json {
             json!({ "$set": items })
         }
         Value::Ext(ext) => match &**ext {
-            Ext::Send(packet) => json!({ "$send": { "to": packet.node, "arg": encode(&packet.arg) } }),
+            Ext::Send(packet) => {
+                json!({ "$send": { "to": packet.node, "arg": encode(&packet.arg) } })
+            }
             Ext::Interrupt(interrupt) => interrupt_entry(interrupt),
             Ext::Overwrite(value) => json!({ "$overwrite": encode(value) }),
             Ext::Snapshot(value) => json!({ "$delta_snapshot": encode(value) }),
@@ -144,9 +146,7 @@ fn data_entry(data: &Data) -> Json {
 
 /// One stored checkpoint, with everything the saver keeps about it.
 pub(crate) fn tuple_entry(stored: &Stored) -> Result<Json, String> {
-    let at = |id: superstep::checkpoint::CheckpointId| {
-        json!({ "thread": &*stored.thread, "ns": &*stored.ns, "id": id.to_string() })
-    };
+    let at = |id: superstep::checkpoint::CheckpointId| json!({ "thread": &*stored.thread, "ns": &*stored.ns, "id": id.to_string() });
     let checkpoint = &stored.checkpoint;
     let decode = |blob: &superstep::checkpoint::Blob| {
         blob.to_value().map(|value| encode(&value)).map_err(|error| error.to_string())

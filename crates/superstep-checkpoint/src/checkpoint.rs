@@ -3,6 +3,12 @@ use std::sync::Arc;
 
 use crate::{Blob, CheckpointId, Interrupt, TaskId, Value, Version};
 
+/// A map by name that shares what it has in common with the map it was made from.
+///
+/// The checkpoints of a thread differ little from one to the next. With this, making one costs what changed, and so does
+/// keeping it.
+pub type SharedMap<V> = rpds::RedBlackTreeMapSync<Arc<str>, V>;
+
 /// What is stored at a barrier: the value of every channel and who has seen which version of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Checkpoint {
@@ -13,11 +19,11 @@ pub struct Checkpoint {
     /// When it was made, ISO 8601 in UTC. For people; nothing is ordered by it.
     pub ts: String,
     /// The encoded value of each channel that has one.
-    pub channel_values: Vec<(Arc<str>, Blob)>,
+    pub channel_values: SharedMap<Blob>,
     /// The version of each channel that was ever written.
-    pub channel_versions: Vec<(Arc<str>, Version)>,
+    pub channel_versions: SharedMap<Version>,
     /// For each node that ran, the version of each of its triggers when it last did.
-    pub versions_seen: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Version>>,
+    pub versions_seen: SharedMap<SharedMap<Version>>,
     /// The channels that changed in the superstep that made this checkpoint, sorted. `None`: not known.
     pub updated_channels: Option<Vec<Arc<str>>>,
 }
@@ -28,12 +34,12 @@ impl Checkpoint {
 
     /// The stored value of a channel.
     pub fn value(&self, channel: &str) -> Option<&Blob> {
-        self.channel_values.iter().find(|(name, _)| &**name == channel).map(|(_, blob)| blob)
+        self.channel_values.get(channel)
     }
 
     /// The version of a channel.
     pub fn version(&self, channel: &str) -> Option<&Version> {
-        self.channel_versions.iter().find(|(name, _)| &**name == channel).map(|(_, v)| v)
+        self.channel_versions.get(channel)
     }
 }
 

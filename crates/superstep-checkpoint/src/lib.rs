@@ -29,7 +29,8 @@ mod version;
 pub use blob::{Blob, Limits, Tag};
 pub use cache::{AnyCache, Cache, CacheKey, CachedWrites, MemoryCache};
 pub use checkpoint::{
-    Checkpoint, Metadata, PendingWrite, Put, Query, Source, Stored, TaskWrites, reserved_index,
+    Checkpoint, Metadata, PendingWrite, Put, Query, SharedMap, Source, Stored, TaskWrites,
+    reserved_index,
 };
 pub use error::Error;
 pub use id::{CheckpointId, IdClock, InterruptId, TaskId};

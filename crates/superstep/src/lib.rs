@@ -97,7 +97,8 @@ pub mod prelude {
     pub use std::sync::Arc;
 
     pub use crate::checkpoint::{MemorySaver, Value};
-    pub use crate::state::{Append, Max, Merge, Message, Messages, State, Sum, Union};
+    pub use crate::node::View;
+    pub use crate::state::{Append, Max, Merge, Message, Messages, Reducer, State, Sum, Union};
     pub use crate::{
         Arg, Command, CompileError, Ctx, Dispatch, END, Failure, In, Mode, NodeError, Outcome,
         RetryPolicy, RunError, START, StateGraph, Task, TimeoutPolicy,
@@ -105,3 +106,8 @@ pub mod prelude {
     #[cfg(feature = "derive")]
     pub use superstep_macros::{State, View};
 }
+
+/// The programs in the README compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct ReadmeDoctests;

@@ -58,7 +58,7 @@ pub(crate) fn apply(
     layout: &Layout,
     head: &mut Head,
     tasks: Vec<Applied>,
-) -> Result<(), ApplyError> {
+) -> Result<(), Box<ApplyError>> {
     let superstep = tasks.iter().any(|task| task.actor != Actor::Input);
     for task in &tasks {
         mark_seen(layout, head, task);
@@ -91,24 +91,29 @@ pub(crate) fn apply(
 fn mark_seen(layout: &Layout, head: &mut Head, task: &Applied) {
     match task.actor {
         Actor::Triggered(node) => {
-            let triggers = layout.nodes[node].triggers.iter();
-            let versions = triggers.map(|control| head.versions[layout.control_slot(*control)]);
-            head.seen[node] = Some(versions.collect());
+            let triggers = &layout.nodes[node].triggers;
+            let seen = head.seen[node].get_or_insert_with(|| vec![0; triggers.len()].into());
+            for (seen, control) in seen.iter_mut().zip(triggers) {
+                *seen = head.versions[layout.control_slot(*control)];
+            }
+            head.news.nodes.push(node);
         }
         Actor::Ran(node) => {
             let triggers = layout.nodes[node].triggers.len();
             head.seen[node].get_or_insert_with(|| vec![0; triggers].into());
+            head.news.nodes.push(node);
         }
         Actor::Call => {
-            head.seen_calls.insert(task.name.clone());
+            head.news.calls.insert(task.name.clone());
         }
-        Actor::Input => head.seen_input = true,
+        Actor::Input => head.news.input = true,
     }
 }
 
 fn touch(head: &mut Head, slot: Slot, next: u64) {
     head.versions[slot] = next;
     head.newest = next;
+    head.news.slots.push(slot);
 }
 
 fn consume(layout: &Layout, head: &mut Head, node: usize, next: u64) {
@@ -128,7 +133,7 @@ fn fold(
     tasks: Vec<Applied>,
     next: u64,
     updated: &mut Vec<Slot>,
-) -> Result<(), ApplyError> {
+) -> Result<(), Box<ApplyError>> {
     let mut state: Vec<StateWrite> = Vec::new();
     let mut sends = Vec::new();
     for (position, task) in tasks.into_iter().enumerate() {
@@ -164,29 +169,26 @@ fn fold(
     state.sort_by_key(|(at, ..)| *at);
     let mut rest = state.into_iter().peekable();
     while let Some((at, position, value)) = rest.next() {
-        let mut writes = vec![(position, value)];
+        let mut positions = vec![position];
+        let mut writes = vec![value];
         while let Some((_, position, value)) = rest.next_if(|(next, ..)| *next == at) {
-            writes.push((position, value));
+            positions.push(position);
+            writes.push(value);
         }
-        let writers = || writes_of(&writes);
-        let error =
-            |fault, tasks| ApplyError { channel: layout.channels[at].name.clone(), fault, tasks };
-        let tasks = writers();
         let update = AssertUnwindSafe(|| update_channel(layout, head, at, writes));
-        match catch_unwind(update) {
-            Ok(Ok(true)) => changed(head, at, next, updated),
-            Ok(Ok(false)) => {}
-            Ok(Err(fault)) => return Err(error(fault, tasks)),
-            Err(panic) => {
-                return Err(error(Fault::Panicked(crate::error::panic_text(&*panic)), tasks));
+        let fault = match catch_unwind(update) {
+            Ok(Ok(true)) => {
+                changed(head, at, next, updated);
+                continue;
             }
-        }
+            Ok(Ok(false)) => continue,
+            Ok(Err(fault)) => fault,
+            Err(panic) => Fault::Panicked(crate::error::panic_text(&*panic)),
+        };
+        let channel = layout.channels[at].name.clone();
+        return Err(Box::new(ApplyError { channel, fault, tasks: positions }));
     }
     Ok(())
-}
-
-fn writes_of(writes: &[(usize, WriteValue)]) -> Vec<usize> {
-    writes.iter().map(|(position, _)| *position).collect()
 }
 
 fn changed(head: &mut Head, slot: Slot, next: u64, updated: &mut Vec<Slot>) {
@@ -201,7 +203,7 @@ fn update_channel(
     layout: &Layout,
     head: &mut Head,
     at: usize,
-    mut writes: Vec<(usize, WriteValue)>,
+    mut writes: Vec<WriteValue>,
 ) -> Result<bool, Fault> {
     let kind = layout.channels[at].kind;
     let several = writes.len() > 1;
@@ -211,8 +213,7 @@ fn update_channel(
             return Err(Fault::Guarded);
         }
         Kind::Reduce | Kind::Delta(_) => {
-            let is_overwrite =
-                |write: &(usize, WriteValue)| matches!(write.1, WriteValue::Overwrite(_));
+            let is_overwrite = |write: &WriteValue| matches!(write, WriteValue::Overwrite(_));
             let overwrites = writes.iter().filter(|write| is_overwrite(write)).count();
             if overwrites > 1 {
                 return Err(Fault::Overwrites);
@@ -227,7 +228,7 @@ fn update_channel(
     let mut row = head.row.open();
     match kind {
         Kind::Reduce | Kind::Delta(_) => {
-            for (_, write) in writes {
+            for write in writes {
                 row.reduce(at, write).map_err(Fault::Refused)?;
             }
         }
@@ -235,7 +236,7 @@ fn update_channel(
             if !accumulate {
                 row.clear(at);
             }
-            for (_, write) in writes {
+            for write in writes {
                 row.reduce(at, write).map_err(Fault::Refused)?;
             }
             let filled = !row.is_empty(at);
@@ -243,7 +244,7 @@ fn update_channel(
             return Ok(filled || (had && !accumulate));
         }
         _ => {
-            if let Some((_, write)) = writes.pop() {
+            if let Some(write) = writes.pop() {
                 row.set(at, write).map_err(Fault::Refused)?;
             }
         }

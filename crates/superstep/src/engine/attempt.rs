@@ -79,9 +79,11 @@ impl Job {
         let ran = run_node(future, &self.task, timeout, def.options.spawned).await?;
         let output = match ran {
             Ran::Returned(output) => output,
-            Ran::Suspended(Suspension { refused: Some(error), .. }) => return Err(error),
-            Ran::Suspended(Suspension { command: Some(output), .. }) => output,
-            Ran::Suspended(suspension) => return Ok(End::Suspended(suspension)),
+            Ran::Suspended(suspension) => match *suspension {
+                Suspension { refused: Some(error), .. } => return Err(error),
+                Suspension { command: Some(output), .. } => output,
+                other => return Ok(End::Suspended(other)),
+            },
         };
         if output.target == Target::Parent {
             return Ok(End::ForParent(output));
@@ -101,9 +103,12 @@ pub(crate) fn retry_after(
     (failed < policy.attempts_max).then(|| policy.wait(failed, random))
 }
 
+/// The future of a node or of a recorded call.
+pub(crate) type TaskFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, NodeError>> + Send + 'a>>;
+
 pub(crate) enum Ran<T> {
     Returned(T),
-    Suspended(Suspension),
+    Suspended(Box<Suspension>),
 }
 
 /// Drives the future of a node until it returns, fails, stops to ask, or its time is up.
@@ -129,7 +134,7 @@ async fn run_node<T: Send + 'static>(
 
 /// Drives a future of a task where it is, until it returns, fails, stops to ask, or its time is up.
 pub(crate) async fn run_watched<T>(
-    future: Pin<Box<dyn Future<Output = Result<T, NodeError>> + Send + '_>>,
+    future: TaskFuture<'_, T>,
     task: &Task,
     timeout: Option<TimeoutPolicy>,
 ) -> Result<Ran<T>, NodeError> {
@@ -151,7 +156,7 @@ impl<T> Drop for AbortOnDrop<T> {
 
 /// A node's future, dropped as soon as its task has stopped to ask something.
 struct Watched<'a, T> {
-    future: Option<Pin<Box<dyn Future<Output = Result<T, NodeError>> + Send + 'a>>>,
+    future: Option<TaskFuture<'a, T>>,
     task: Task,
 }
 
@@ -167,7 +172,7 @@ impl<T> Future for Watched<'_, T> {
         match polled {
             _ if over => {
                 this.future = None;
-                Poll::Ready(Ok(Ran::Suspended(this.task.take_suspension())))
+                Poll::Ready(Ok(Ran::Suspended(Box::new(this.task.take_suspension()))))
             }
             Err(panic) => {
                 this.future = None;
@@ -178,7 +183,7 @@ impl<T> Future for Watched<'_, T> {
                 this.future = None;
                 let asked = this.task.inner.suspended.load(std::sync::atomic::Ordering::Acquire);
                 if asked {
-                    return Poll::Ready(Ok(Ran::Suspended(this.task.take_suspension())));
+                    return Poll::Ready(Ok(Ran::Suspended(Box::new(this.task.take_suspension()))));
                 }
                 Poll::Ready(ended.map(Ran::Returned))
             }
@@ -201,7 +206,9 @@ async fn limited<F: Future>(
 ) -> Result<F::Output, NodeError> {
     let Some(TimeoutPolicy { run, idle }) = timeout else { return Ok(future.await) };
     let began = Instant::now();
-    task.note_progress();
+    if idle.is_some() {
+        task.limit_idle_time();
+    }
     let run_limit = async {
         match run {
             Some(limit) => sleep_until(began + limit).await,

@@ -64,7 +64,7 @@ pub(crate) struct Opening {
     pub(crate) saver: Option<AnyCheckpointer>,
     pub(crate) ns: Arc<str>,
     /// The checkpoints of the graphs around this one.
-    pub(crate) parents: BTreeMap<String, CheckpointId>,
+    pub(crate) parents: Arc<BTreeMap<String, CheckpointId>>,
     pub(crate) at: Option<CheckpointId>,
     pub(crate) input: Input,
     pub(crate) breakpoints: Breakpoints,
@@ -73,9 +73,8 @@ pub(crate) struct Opening {
     pub(crate) keys: Arc<[usize]>,
 }
 
-/// The task that a nested graph runs in.
+/// What a nested graph knows of the task it runs in.
 pub(crate) struct Caller {
-    pub(crate) task: Task,
     pub(crate) resuming: Option<bool>,
 }
 
@@ -83,7 +82,6 @@ pub(crate) struct Caller {
 pub(crate) struct Finish {
     pub(crate) head: Head,
     pub(crate) how: How,
-    /// Whether a state was ever shown.
     pub(crate) questions: Vec<Interrupt>,
 }
 
@@ -109,10 +107,10 @@ pub(super) struct Driver {
     pub(super) layout: Arc<Layout>,
     pub(super) saver: Option<AnyCheckpointer>,
     pub(super) ns: Arc<str>,
-    pub(super) parents: BTreeMap<String, CheckpointId>,
+    pub(super) parents: Arc<BTreeMap<String, CheckpointId>>,
     pub(super) breakpoints: Breakpoints,
     pub(super) caller: Option<Caller>,
-    pub(super) emitter: Emitter,
+    pub(super) emitter: Arc<Emitter>,
     pub(super) head: Head,
     pub(super) recorder: Recorder,
     pub(super) pending: Pending,
@@ -166,7 +164,8 @@ impl Driver {
                     .to_owned(),
             ));
         }
-        let emitter = Emitter { run: run.clone(), layout: layout.clone(), ns: ns.clone(), keys };
+        let emitter =
+            Arc::new(Emitter { run: run.clone(), layout: layout.clone(), ns: ns.clone(), keys });
         let mut driver = Self {
             head: Head::new(&layout),
             recorder: Recorder::new(&layout),
@@ -222,7 +221,11 @@ impl Driver {
                 return Ok(Stop::Drained(reason));
             }
             self.emit_starts(&entries);
-            let names: Vec<_> = entries.iter().map(|entry| entry.node).collect();
+            let names: Vec<_> = if self.breakpoints.after.is_empty() {
+                Vec::new()
+            } else {
+                entries.iter().map(|entry| entry.node).collect()
+            };
             let entries = match self.execute(&superstep, entries).await? {
                 StepEnd::Finished(entries) => entries,
                 StepEnd::Stopped(stop, entries) => {
@@ -244,17 +247,13 @@ impl Driver {
 
     /// What the tasks of the next superstep share.
     pub(super) fn superstep(&mut self) -> Arc<Superstep> {
-        let mut parents = self.parents.clone();
-        if self.saver.is_some() || !self.is_nested() {
-            parents.insert(self.ns.to_string(), self.id);
-        }
         Arc::new(Superstep {
             run: self.run.clone(),
             layout: self.layout.clone(),
             saver: self.saver.clone(),
             ns: self.ns.clone(),
             checkpoint: self.id,
-            parents,
+            around: self.parents.clone(),
             number: self.step,
             stop: self.stop,
             resuming: self.resuming,
@@ -265,7 +264,7 @@ impl Driver {
             calls: Mutex::default(),
             unsaved: Mutex::default(),
             emitter: self.emitter.clone(),
-            filled: self.head.filled.clone(),
+            filled: if self.layout.nests { self.head.filled.clone() } else { Vec::new() },
             stores: self.run.durability != Durability::Exit,
         })
     }
@@ -359,13 +358,12 @@ impl Driver {
         superstep: &Arc<Superstep>,
         entries: Vec<Entry>,
     ) -> Result<(), RunError> {
-        let paths: Vec<_> =
-            entries.iter().map(|entry| (entry.task.id(), entry.task.inner.path.clone())).collect();
+        let mut ran: Vec<_> = entries.iter().map(|entry| entry.task.clone()).collect();
         let tasks = self.applied(superstep, entries);
-        let names: Vec<_> = tasks.iter().map(|task| task.name.clone()).collect();
         self.note_overwrites(&tasks);
         if let Err(error) = apply(&self.layout, &mut self.head, tasks) {
-            return Err(self.fail_barrier(&error, &names, &paths).await);
+            ran.sort_by_cached_key(|task| task.inner.path.text());
+            return Err(self.fail_barrier(&error, &ran).await);
         }
         self.emitter.values_if_changed(&self.head);
         self.pending.clear();
@@ -387,34 +385,28 @@ impl Driver {
     fn note_overwrites(&mut self, tasks: &[Applied]) {
         use crate::state::{Kind, WriteValue};
         for write in tasks.iter().flat_map(|task| &task.writes) {
-            if let Write::State(at, WriteValue::Overwrite(_)) = write {
-                if matches!(self.layout.channels[*at].kind, Kind::Delta(_)) {
-                    self.recorder.forced.insert(*at);
-                }
+            if let Write::State(at, WriteValue::Overwrite(_)) = write
+                && matches!(self.layout.channels[*at].kind, Kind::Delta(_))
+            {
+                self.recorder.forced.insert(*at);
             }
         }
     }
 
     /// Writes that cannot be applied are taken back, so that their tasks can run again.
-    async fn fail_barrier(
-        &mut self,
-        error: &ApplyError,
-        names: &[Arc<str>],
-        paths: &[(TaskId, ids::Path)],
-    ) -> RunError {
-        let failed = apply_error(error, names, self.step);
+    async fn fail_barrier(&mut self, error: &ApplyError, ran: &[Task]) -> RunError {
+        let names: Vec<_> = ran.iter().map(|task| task.inner.name.clone()).collect();
+        let failed = apply_error(error, &names, self.step);
         if let (Some(saver), Some(thread)) = (&self.saver, &self.run.thread) {
             let text = format!("{}({:?})", failed.kind(), failed.to_string());
-            let mut sorted = paths.to_vec();
-            sorted.sort_by_key(|(_, path)| path.text());
-            let tasks = error.tasks.iter().filter_map(|at| sorted.get(*at));
+            let tasks = error.tasks.iter().filter_map(|at| ran.get(*at));
             let mut writes = Vec::new();
-            for (task, path) in tasks {
+            for task in tasks {
                 let stored = Blob::from_value(&Value::from(text.as_str()));
                 let Ok(blob) = stored else { continue };
                 writes.push(TaskWrites {
-                    task: *task,
-                    path: path.text(),
+                    task: task.id(),
+                    path: task.inner.path.text(),
                     writes: vec![(record::ERROR.into(), blob)],
                     replaces: true,
                 });
@@ -423,10 +415,10 @@ impl Driver {
             let others = std::mem::take(&mut self.unsaved);
             let others = others.into_iter().filter(|write| !involved.contains(&write.task));
             let all = others.chain(writes).collect();
-            if self.stored == Some(self.id) {
-                if let Err(error) = saver.put_writes(thread, &self.ns, self.id, all).await {
-                    return error.into();
-                }
+            if self.stored == Some(self.id)
+                && let Err(error) = saver.put_writes(thread, &self.ns, self.id, all).await
+            {
+                return error.into();
             }
         }
         failed
@@ -435,16 +427,17 @@ impl Driver {
     /// Makes the checkpoint of the head as it is, and stores it.
     pub(super) async fn save(&mut self, source: Source) -> Result<(), RunError> {
         let id = self.next_id(self.step, Some(self.id));
-        self.recorder.count(&self.layout, &self.head);
+        self.recorder.count(&self.head);
         self.before = self.stored;
         self.id = id;
         let step = self.step;
         self.step += 1;
         if self.saver.is_none() {
+            self.head.news.clear();
             return Ok(());
         }
         let extra = &self.run.metadata;
-        let parents = self.parents.clone();
+        let parents = (*self.parents).clone();
         self.metadata = Some(record::metadata(source, step, parents, &self.recorder, extra));
         if self.run.durability == Durability::Exit {
             self.dirty = true;

@@ -173,10 +173,8 @@ pub(crate) fn result_map(
     let shown = state_writes(writes).filter(|(at, _)| keys.contains(at));
     let named = shown.map(|(at, value)| (layout.channels[at].name.to_string(), value));
     let mut map = fold_repeated(named);
-    if with_return {
-        if let Some(value) = returned(writes) {
-            map.insert(super::record::RETURN.to_owned(), value);
-        }
+    if with_return && let Some(value) = returned(writes) {
+        map.insert(super::record::RETURN.to_owned(), value);
     }
     map
 }

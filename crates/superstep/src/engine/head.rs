@@ -1,9 +1,9 @@
 //! The state of a thread in memory, between two barriers.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use superstep_checkpoint::{Blob, TimeLimits, Value, Version};
+use superstep_checkpoint::{Blob, TimeLimits, Value};
 
 use super::layout::{ControlKind, Layout, Place, Slot};
 use crate::state::{Payload, Row, WriteValue, Writes};
@@ -158,12 +158,29 @@ impl Control {
     }
 }
 
-/// What a checkpoint holds for names this graph does not have. Kept and written back.
+/// What changed since the last checkpoint, so that the next one need not look at what did not.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Foreign {
-    pub(crate) values: BTreeMap<Arc<str>, Blob>,
-    pub(crate) versions: BTreeMap<Arc<str>, Version>,
-    pub(crate) seen: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Version>>,
+pub(crate) struct News {
+    /// Slots that got a new version.
+    pub(crate) slots: Vec<Slot>,
+    /// Nodes that ran.
+    pub(crate) nodes: Vec<usize>,
+    /// Recorded calls that ran.
+    pub(crate) calls: BTreeSet<Arc<str>>,
+    /// Input was applied.
+    pub(crate) input: bool,
+    /// A run was resumed.
+    pub(crate) interrupt: bool,
+}
+
+impl News {
+    pub(crate) fn clear(&mut self) {
+        self.slots.clear();
+        self.nodes.clear();
+        self.calls.clear();
+        self.input = false;
+        self.interrupt = false;
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -181,15 +198,12 @@ pub(crate) struct Head {
     pub(crate) seen: Vec<Option<Box<[u64]>>>,
     /// All versions when a run was last resumed: what lets it pass a breakpoint.
     pub(crate) seen_interrupt: Option<Box<[u64]>>,
-    /// Input was applied at some time.
-    pub(crate) seen_input: bool,
-    /// Recorded calls that ran.
-    pub(crate) seen_calls: BTreeSet<Arc<str>>,
     /// The slots that the last superstep changed. `None`: not known, so every node has to be looked at.
     pub(crate) updated: Option<Vec<Slot>>,
     /// Slots that hold something which an idle superstep empties.
     pub(crate) volatile: Vec<Slot>,
-    pub(crate) foreign: Foreign,
+    /// What changed since the last checkpoint.
+    pub(crate) news: News,
 }
 
 impl Head {
@@ -204,11 +218,9 @@ impl Head {
             newest: 0,
             seen: vec![None; layout.nodes.len()],
             seen_interrupt: None,
-            seen_input: false,
-            seen_calls: BTreeSet::new(),
             updated: None,
             volatile: Vec::new(),
-            foreign: Foreign::default(),
+            news: News::default(),
         }
     }
 

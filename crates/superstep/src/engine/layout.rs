@@ -92,14 +92,14 @@ pub(crate) struct Layout {
     pub(crate) slot_by_name: HashMap<Arc<str>, Slot>,
     /// The control channel that triggers a node by name, for nodes that have one.
     pub(crate) branch_of: Vec<Option<usize>>,
-    /// Channels that may be given as input.
-    pub(crate) input: Vec<usize>,
     /// Channels that make up the result.
     pub(crate) output: Vec<usize>,
     /// Channels that are shown in streams and snapshots.
     pub(crate) shown: Vec<usize>,
     /// The graph shows one channel, and its value stands for the whole state (functional graphs).
     pub(crate) single: bool,
+    /// Some node is a graph, or calls one.
+    pub(crate) nests: bool,
     /// Unknown names are logged and ignored instead of refused.
     pub(crate) lenient: bool,
 }

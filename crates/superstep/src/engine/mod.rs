@@ -41,7 +41,7 @@ mod step;
 mod task;
 mod update;
 
-pub(crate) use attempt::{Ran, not_an_update, retry_after, run_watched};
+pub(crate) use attempt::{Ran, TaskFuture, not_an_update, retry_after, run_watched};
 pub(crate) use drive::{CommandInput, Finish, How, Input, Opening, Resume, drive, value_input};
 pub(crate) use emit::cache_key;
 pub(crate) use head::{StartValue, Write};

@@ -36,11 +36,11 @@ impl Task {
             run: superstep.run.clone(),
             saver,
             ns,
-            parents: superstep.parents.clone(),
+            parents: Arc::new(superstep.parents()),
             at: None,
             input: Input::Value(input),
             breakpoints: graph.breakpoints.clone(),
-            caller: Some(Caller { task: self.clone(), resuming }),
+            caller: Some(Caller { resuming }),
             keys: graph.layout.output.clone().into(),
             graph,
         };

@@ -127,6 +127,7 @@ impl Driver {
         }
         if resuming {
             self.head.seen_interrupt = Some(self.head.versions.clone().into());
+            self.head.news.interrupt = true;
             if start.superseded {
                 self.fork().await?;
             }
@@ -208,15 +209,16 @@ impl Driver {
                 .map_err(|text| RunError::Invalid(format!("the command {text}")))?;
             new.extend(write);
         }
-        let update = update.resolved(&*self.layout.schema).map_err(|unfit| {
-            RunError::InvalidUpdate {
+        let update =
+            update.resolved(&*self.layout.schema).map_err(|unfit| RunError::InvalidUpdate {
                 message: match unfit {
-                    Unfit::NoUpdate(found) => format!("the command's update {found} is no map of channels"),
+                    Unfit::NoUpdate(found) => {
+                        format!("the command's update {found} is no map of channels")
+                    }
                     Unfit::Problems(text) => text,
                 },
                 code: None,
-            }
-        })?;
+            })?;
         let single = match &resume {
             Resume::One(answer) => Some(answer.clone()),
             Resume::Nothing | Resume::ById(_) => None,
@@ -382,10 +384,10 @@ impl Driver {
             self.pending.set_answers(task, answers.clone());
             let ids: Vec<_> = lock(&self.run.answers).keys().cloned().collect();
             for id in ids {
-                if let Some(question) = self.pending.task(task).map(|t| &t.questions) {
-                    if question.iter().any(|question| question.id == id) {
-                        lock(&self.run.answers).remove(&id);
-                    }
+                if let Some(question) = self.pending.task(task).map(|t| &t.questions)
+                    && question.iter().any(|question| question.id == id)
+                {
+                    lock(&self.run.answers).remove(&id);
                 }
             }
             writes.push(TaskWrites {

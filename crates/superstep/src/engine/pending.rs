@@ -127,9 +127,6 @@ impl Pending {
                 .iter()
                 .find(|(name, _)| &**name == RETURN)
                 .and_then(|(_, blob)| blob.to_value().ok()),
-            error: task.error(),
-            questions: task.questions.clone(),
-            finished: task.is_finished(),
         };
         self.tasks.iter().map(|(id, task)| (*id, record(task))).collect()
     }

@@ -1,7 +1,5 @@
 //! Which tasks run in the next superstep.
 
-use std::sync::Arc;
-
 use superstep_checkpoint::TimeLimits;
 
 use super::head::Head;
@@ -69,9 +67,4 @@ fn is_triggered(layout: &Layout, head: &Head, node: usize) -> bool {
         let newer = seen.is_none_or(|seen| version > seen[at]);
         newer && head.controls[*control].is_available()
     })
-}
-
-/// The names of the nodes that a snapshot shows as next.
-pub(crate) fn names(layout: &Layout, tasks: &[Planned]) -> Vec<Arc<str>> {
-    tasks.iter().map(|task| layout.nodes[task.node].name.clone()).collect()
 }

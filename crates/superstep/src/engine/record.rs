@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use superstep_checkpoint::{
     AnyCheckpointer, Blob, Checkpoint, CheckpointId, Error, Ext, Metadata, Packet as StoredPacket,
-    Stored, Value, Version,
+    SharedMap, Stored, Value, Version,
 };
 
 use super::head::{Control, Head, Mark, Packet, StartValue, Write};
@@ -24,14 +24,14 @@ const INPUT: &str = "__input__";
 /// A delta channel stores its whole value at the latest after this many supersteps.
 const SUPERSTEPS_MAX: u64 = 5000;
 
-/// Turns heads into checkpoints, encoding only what changed since the last one.
+/// Turns heads into checkpoints: what changed is encoded, and the rest shared with the checkpoint before.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     names: Vec<Arc<str>>,
-    blobs: Vec<Option<Blob>>,
-    encoded: Vec<u64>,
-    /// The versions in the checkpoint that was stored last.
-    stored: Vec<u64>,
+    deltas: Vec<(usize, Deltas)>,
+    values: SharedMap<Blob>,
+    versions: SharedMap<Version>,
+    seen: SharedMap<SharedMap<Version>>,
     texts: BTreeMap<u64, Version>,
     /// Updates and supersteps of each delta channel since its last whole value.
     counters: BTreeMap<usize, (u64, u64)>,
@@ -42,12 +42,17 @@ pub(crate) struct Recorder {
 
 impl Recorder {
     pub(crate) fn new(layout: &Layout) -> Self {
-        let slots = layout.slots();
+        let deltas = layout.channels.iter().enumerate();
+        let deltas = deltas.filter_map(|(at, spec)| match spec.kind {
+            Kind::Delta(deltas) => Some((at, deltas)),
+            _ => None,
+        });
         Self {
-            names: (0..slots).map(|slot| layout.slot_name(slot)).collect(),
-            blobs: vec![None; slots],
-            encoded: vec![0; slots],
-            stored: vec![0; slots],
+            names: (0..layout.slots()).map(|slot| layout.slot_name(slot)).collect(),
+            deltas: deltas.collect(),
+            values: SharedMap::new_sync(),
+            versions: SharedMap::new_sync(),
+            seen: SharedMap::new_sync(),
             texts: BTreeMap::new(),
             counters: BTreeMap::new(),
             forced: BTreeSet::new(),
@@ -70,14 +75,12 @@ impl Recorder {
     }
 
     /// Counts a superstep for the delta channels.
-    pub(crate) fn count(&mut self, layout: &Layout, head: &Head) {
-        for (at, spec) in layout.channels.iter().enumerate() {
-            if matches!(spec.kind, Kind::Delta(_)) {
-                let (updates, supersteps) = self.counters.entry(at).or_default();
-                *supersteps += 1;
-                if head.updated.as_ref().is_some_and(|updated| updated.contains(&at)) {
-                    *updates += 1;
-                }
+    pub(crate) fn count(&mut self, head: &Head) {
+        for (at, _) in &self.deltas {
+            let (updates, supersteps) = self.counters.entry(*at).or_default();
+            *supersteps += 1;
+            if head.updated.as_ref().is_some_and(|updated| updated.contains(at)) {
+                *updates += 1;
             }
         }
     }
@@ -102,78 +105,75 @@ impl Recorder {
         head: &mut Head,
         id: CheckpointId,
     ) -> Result<(Checkpoint, Vec<Arc<str>>), Error> {
-        self.take_snapshots(layout, head)?;
-        for slot in 0..head.versions.len() {
-            if head.versions[slot] != self.encoded[slot] && !is_delta(layout, slot) {
-                self.blobs[slot] = encode_slot(layout, head, slot)?;
-                self.encoded[slot] = head.versions[slot];
+        let whole = self.take_snapshots(head)?;
+        let mut slots = std::mem::take(&mut head.news.slots);
+        slots.sort_unstable();
+        slots.dedup();
+        for slot in &slots {
+            let text = self.text(head.versions[*slot]);
+            self.versions.insert_mut(self.names[*slot].clone(), text);
+            if is_delta(layout, *slot) {
+                continue;
+            }
+            match encode_slot(layout, head, *slot)? {
+                Some(blob) => self.values.insert_mut(self.names[*slot].clone(), blob),
+                None => {
+                    self.values.remove_mut(&self.names[*slot]);
+                }
             }
         }
-        let changed = self.changed(head);
-        let mut values: Vec<_> = self
-            .names
-            .iter()
-            .cloned()
-            .zip(&self.blobs)
-            .filter_map(|(name, blob)| Some((name, blob.clone()?)))
-            .collect();
-        // A delta snapshot belongs to one checkpoint only; the next ones store what is written after it.
-        for (at, _) in layout.channels.iter().enumerate().filter(|(at, _)| is_delta(layout, *at)) {
-            self.blobs[at] = None;
-        }
-        values.extend(head.foreign.values.iter().map(|(name, blob)| (name.clone(), blob.clone())));
-        let mut versions = Vec::with_capacity(self.names.len());
-        for slot in 0..self.names.len() {
-            if head.versions[slot] > 0 {
-                versions.push((self.names[slot].clone(), self.text(head.versions[slot])));
-            }
-        }
-        versions.extend(head.foreign.versions.iter().map(|(name, v)| (name.clone(), v.clone())));
+        self.note_seen(layout, head);
         let updated = head.updated.as_ref().map(|updated| {
             let mut names: Vec<_> = updated.iter().map(|slot| self.names[*slot].clone()).collect();
             names.sort();
             names
         });
-        let versions_seen = self.versions_seen(layout, head);
-        self.stored.clone_from(&head.versions);
+        // A delta snapshot belongs to this checkpoint only; the next ones store what is written after it.
+        let mut channel_values = self.values.clone();
+        for (at, blob) in whole {
+            channel_values.insert_mut(self.names[at].clone(), blob);
+        }
         let checkpoint = Checkpoint {
             v: Checkpoint::FORMAT,
             id,
             ts: timestamp(SystemTime::now()),
-            channel_values: values,
-            channel_versions: versions,
-            versions_seen,
+            channel_values,
+            channel_versions: self.versions.clone(),
+            versions_seen: self.seen.clone(),
             updated_channels: updated,
         };
+        let changed = slots.iter().map(|slot| self.names[*slot].clone()).collect();
+        slots.clear();
+        head.news.slots = slots;
+        // Old texts are in the maps; only the newest can be needed again.
+        self.texts = self.texts.split_off(&head.newest);
         Ok((checkpoint, changed))
     }
 
-    fn changed(&self, head: &Head) -> Vec<Arc<str>> {
-        let pairs = head.versions.iter().zip(&self.stored).zip(&self.names);
-        pairs.filter(|((now, then), _)| now > then).map(|(_, name)| name.clone()).collect()
-    }
-
-    fn take_snapshots(&mut self, layout: &Layout, head: &mut Head) -> Result<(), Error> {
-        for (at, spec) in layout.channels.iter().enumerate() {
-            let Kind::Delta(deltas) = spec.kind else { continue };
+    /// Whole values of delta channels that are due.
+    fn take_snapshots(&mut self, head: &mut Head) -> Result<Vec<(usize, Blob)>, Error> {
+        let mut whole = Vec::new();
+        for (at, deltas) in self.deltas.clone() {
             if !self.snapshot_due(head, at, deltas) {
                 continue;
             }
-            let whole = Value::Ext(Box::new(Ext::Snapshot(head.row.value(at)?)));
-            self.blobs[at] = Some(Blob::from_value(&whole)?);
+            let value = Value::Ext(Box::new(Ext::Snapshot(head.row.value(at)?)));
+            whole.push((at, Blob::from_value(&value)?));
             self.counters.insert(at, (0, 0));
             self.forced.remove(&at);
-            if head.versions[at] == self.stored[at] {
+            if !head.news.slots.contains(&at) {
                 // Savers store only channels that moved on, and no breakpoint may take this for a change.
                 let before = head.versions[at];
                 head.newest += 1;
                 head.versions[at] = head.newest;
+                head.news.slots.push(at);
                 if let Some(seen) = head.seen_interrupt.as_mut().filter(|seen| seen[at] == before) {
                     seen[at] = head.newest;
+                    head.news.interrupt = true;
                 }
             }
         }
-        Ok(())
+        Ok(whole)
     }
 
     pub(crate) fn delta_counters(&self) -> BTreeMap<Arc<str>, (u64, u64)> {
@@ -181,36 +181,46 @@ impl Recorder {
         counted.map(|(at, counts)| (self.names[*at].clone(), *counts)).collect()
     }
 
-    fn versions_seen(
-        &mut self,
-        layout: &Layout,
-        head: &Head,
-    ) -> BTreeMap<Arc<str>, BTreeMap<Arc<str>, Version>> {
-        let mut all = head.foreign.seen.clone();
-        for (node, seen) in head.seen.iter().enumerate() {
-            let Some(seen) = seen else { continue };
+    fn note_seen(&mut self, layout: &Layout, head: &mut Head) {
+        for node in std::mem::take(&mut head.news.nodes) {
+            let Some(seen) = &head.seen[node] else { continue };
             let def = &layout.nodes[node];
-            let entry = all.entry(def.name.clone()).or_default();
+            let mut entry = SharedMap::new_sync();
             for (control, version) in def.triggers.iter().zip(seen).filter(|(_, v)| **v > 0) {
-                entry.insert(layout.controls[*control].name.clone(), self.text(*version));
+                let name = &layout.controls[*control].name;
+                // A version that was seen is the one that was stored with its channel, or one stored before.
+                let kept = self.seen.get(&def.name).and_then(|seen| seen.get(name)).cloned();
+                let text = kept.filter(|text| text.number() == *version);
+                entry.insert_mut(name.clone(), text.unwrap_or_else(|| self.text(*version)));
+            }
+            self.seen.insert_mut(def.name.clone(), entry);
+        }
+        for call in std::mem::take(&mut head.news.calls) {
+            if !self.seen.contains_key(&call) {
+                self.seen.insert_mut(call, SharedMap::new_sync());
             }
         }
-        for call in &head.seen_calls {
-            all.entry(call.clone()).or_default();
+        if std::mem::take(&mut head.news.input) {
+            self.seen.insert_mut(INPUT.into(), SharedMap::new_sync());
         }
-        if head.seen_input {
-            all.entry(INPUT.into()).or_default();
+        if std::mem::take(&mut head.news.interrupt) {
+            self.note_interrupt(head);
         }
-        if let Some(seen) = &head.seen_interrupt {
-            let entry = all.entry(INTERRUPT.into()).or_default();
-            for (slot, version) in seen.iter().enumerate().filter(|(_, v)| **v > 0) {
-                entry.insert(self.names[slot].clone(), self.text(*version));
-            }
-        }
-        all
     }
 
-    /// The head that was stored, whatever else may be in the checkpoint.
+    fn note_interrupt(&mut self, head: &Head) {
+        let Some(seen) = &head.seen_interrupt else { return };
+        let mut entry = SharedMap::new_sync();
+        for (slot, version) in seen.iter().enumerate().filter(|(_, version)| **version > 0) {
+            let name = self.names[slot].clone();
+            let kept = self.versions.get(&name).filter(|text| text.number() == *version).cloned();
+            let text = kept.unwrap_or_else(|| self.text(*version));
+            entry.insert_mut(name, text);
+        }
+        self.seen.insert_mut(INTERRUPT.into(), entry);
+    }
+
+    /// The head that was stored. What else is in the checkpoint is kept for the next one.
     pub(crate) async fn load(
         &mut self,
         layout: &Layout,
@@ -219,35 +229,25 @@ impl Recorder {
     ) -> Result<Head, Error> {
         let mut head = Head::new(layout);
         let checkpoint = &stored.checkpoint;
+        self.values = checkpoint.channel_values.clone();
+        self.versions = checkpoint.channel_versions.clone();
+        self.seen = checkpoint.versions_seen.clone();
         for (name, version) in &checkpoint.channel_versions {
             let number = version.number();
             head.newest = head.newest.max(number);
-            match layout.slot_by_name.get(name) {
-                Some(slot) => {
-                    head.versions[*slot] = number;
-                    self.texts.entry(number).or_insert_with(|| version.clone());
-                }
-                None => {
-                    head.foreign.versions.insert(name.clone(), version.clone());
-                }
+            self.texts.entry(number).or_insert_with(|| version.clone());
+            if let Some(slot) = layout.slot_by_name.get(name) {
+                head.versions[*slot] = number;
             }
         }
-        self.stored.clone_from(&head.versions);
         for (name, blob) in &checkpoint.channel_values {
-            match layout.slot_by_name.get(name) {
-                Some(slot) => {
-                    decode_slot(layout, &mut head, *slot, blob)
-                        .map_err(|error| damaged(stored, name, &error))?;
-                    if !is_delta(layout, *slot) {
-                        self.blobs[*slot] = Some(blob.clone());
-                    }
-                }
-                None => {
-                    head.foreign.values.insert(name.clone(), blob.clone());
-                }
+            let Some(slot) = layout.slot_by_name.get(name) else { continue };
+            decode_slot(layout, &mut head, *slot, blob)
+                .map_err(|error| damaged(stored, name, &error))?;
+            if is_delta(layout, *slot) {
+                self.values.remove_mut(name);
             }
         }
-        self.encoded.clone_from(&head.versions);
         self.replay_deltas(layout, &mut head, stored, saver).await?;
         self.load_seen(layout, &mut head, checkpoint);
         for (name, counts) in &stored.metadata.delta_counters {
@@ -301,28 +301,17 @@ impl Recorder {
         Ok(())
     }
 
-    fn load_seen(&mut self, layout: &Layout, head: &mut Head, checkpoint: &Checkpoint) {
+    fn load_seen(&self, layout: &Layout, head: &mut Head, checkpoint: &Checkpoint) {
+        let number = |version: Option<&Version>| version.map_or(0, Version::number);
         for (name, seen) in &checkpoint.versions_seen {
-            let mut number = |version: &Version| {
-                self.texts.entry(version.number()).or_insert_with(|| version.clone());
-                version.number()
-            };
             if let Some(node) = layout.node(name) {
                 let triggers = layout.nodes[node].triggers.iter();
-                let versions = triggers.map(|control| {
-                    seen.get(&layout.controls[*control].name).map_or(0, &mut number)
-                });
+                let versions =
+                    triggers.map(|control| number(seen.get(&layout.controls[*control].name)));
                 head.seen[node] = Some(versions.collect());
-            } else if &**name == INPUT {
-                head.seen_input = true;
             } else if &**name == INTERRUPT {
-                let versions = self.names.clone();
-                let versions = versions.iter().map(|name| seen.get(name).map_or(0, &mut number));
+                let versions = self.names.iter().map(|name| number(seen.get(name)));
                 head.seen_interrupt = Some(versions.collect());
-            } else if seen.is_empty() {
-                head.seen_calls.insert(name.clone());
-            } else {
-                head.foreign.seen.insert(name.clone(), seen.clone());
             }
         }
     }

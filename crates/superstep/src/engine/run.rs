@@ -109,6 +109,8 @@ pub(crate) struct Sink {
     modes: u16,
     pub(crate) subgraphs: bool,
     queue: Mutex<VecDeque<Event>>,
+    /// Ids of messages that were shown.
+    messages: Mutex<HashSet<String>>,
     reader: Mutex<Option<Waker>>,
 }
 
@@ -121,7 +123,13 @@ impl fmt::Debug for Sink {
 impl Sink {
     pub(crate) fn new(modes: &[Mode], subgraphs: bool) -> Self {
         let modes = modes.iter().fold(0, |set, mode| set | mode.bit());
-        Self { modes, subgraphs, queue: Mutex::default(), reader: Mutex::default() }
+        Self {
+            modes,
+            subgraphs,
+            queue: Mutex::default(),
+            messages: Mutex::default(),
+            reader: Mutex::default(),
+        }
     }
 
     pub(crate) fn wants(&self, mode: Mode) -> bool {
@@ -138,6 +146,11 @@ impl Sink {
         if let Some(reader) = lock(&self.reader).take() {
             reader.wake();
         }
+    }
+
+    /// Takes note that a message is shown. Returns whether it had not been before.
+    pub(crate) fn show_message(&self, id: &str) -> bool {
+        lock(&self.messages).insert(id.to_owned())
     }
 
     pub(crate) fn pop(&self) -> Option<Event> {

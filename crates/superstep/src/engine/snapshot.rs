@@ -223,18 +223,18 @@ pub(super) fn quiet_superstep(look: &Look, stored: &Stored) -> Arc<Superstep> {
     let layout = look.graph.layout.clone();
     let run = quiet_run(Some(stored.thread.clone()));
     Arc::new(Superstep {
-        emitter: Emitter {
+        emitter: Arc::new(Emitter {
             run: run.clone(),
             layout: layout.clone(),
             ns: stored.ns.clone(),
             keys: layout.shown.clone().into(),
-        },
+        }),
         run,
         layout,
         saver: Some(look.saver.clone()),
         ns: stored.ns.clone(),
         checkpoint: stored.checkpoint.id,
-        parents: stored.metadata.parents.clone(),
+        around: Arc::new(stored.metadata.parents.clone()),
         number: stored.metadata.step + 1,
         stop: i64::MAX,
         resuming: None,

@@ -24,7 +24,7 @@ use super::task::{Identity, Superstep, Suspension, Task, lock};
 use crate::error::{NodeError, RunError};
 use crate::graph::TimeoutPolicy;
 use crate::node::{BoxFuture, Failure, Output};
-use crate::run::Durability;
+use crate::run::{Data, Durability, MessageEvent, Mode};
 use crate::state::{Payload, Row};
 
 /// A task of the superstep that is running.
@@ -214,16 +214,42 @@ pub(super) enum StepEnd {
 type Running = BoxFuture<(usize, End, Row)>;
 type Saving = BoxFuture<Result<(), Error>>;
 
-/// The futures of a superstep.
+/// The futures of a superstep. Sets are made when something is put in: most supersteps need none of them.
 #[derive(Default)]
 struct Futures {
     /// A lone task is polled in place, which is much cheaper than through a set.
     lone: Option<Running>,
-    tasks: FuturesUnordered<Running>,
+    tasks: Set<Running>,
     waiting: VecDeque<usize>,
-    children: FuturesUnordered<BoxFuture<()>>,
-    saves: FuturesUnordered<Saving>,
+    children: Set<BoxFuture<()>>,
+    saves: Set<Saving>,
     running: usize,
+}
+
+struct Set<F>(Option<FuturesUnordered<F>>);
+
+impl<F> Default for Set<F> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<F: Future> Set<F> {
+    fn push(&mut self, future: F) {
+        self.0.get_or_insert_default().push(future);
+    }
+
+    /// The next future that is ready; nothing if none is, or if there is none.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Option<F::Output> {
+        match Pin::new(self.0.as_mut()?).poll_next(cx) {
+            Poll::Ready(ended) => ended,
+            Poll::Pending => None,
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.as_ref().is_none_or(FuturesUnordered::is_empty)
+    }
 }
 
 enum Happened {
@@ -238,24 +264,26 @@ impl Futures {
     fn poll(&mut self, cx: &mut Context<'_>, superstep: &Superstep) -> Poll<Happened> {
         *lock(&superstep.waker) = Some(cx.waker().clone());
         loop {
-            if let Poll::Ready(Some(saved)) = Pin::new(&mut self.saves).poll_next(cx) {
+            if let Some(saved) = self.saves.poll(cx) {
                 return Poll::Ready(Happened::Saved(saved));
             }
-            if let Some(lone) = &mut self.lone {
-                if let Poll::Ready((at, end, row)) = lone.as_mut().poll(cx) {
-                    self.lone = None;
-                    return Poll::Ready(Happened::Ended(at, end, row));
-                }
-            }
-            if let Poll::Ready(Some((at, end, row))) = Pin::new(&mut self.tasks).poll_next(cx) {
+            if let Some(lone) = &mut self.lone
+                && let Poll::Ready((at, end, row)) = lone.as_mut().poll(cx)
+            {
+                self.lone = None;
                 return Poll::Ready(Happened::Ended(at, end, row));
             }
-            while let Poll::Ready(Some(())) = Pin::new(&mut self.children).poll_next(cx) {}
+            if let Some((at, end, row)) = self.tasks.poll(cx) {
+                return Poll::Ready(Happened::Ended(at, end, row));
+            }
+            while let Some(()) = self.children.poll(cx) {}
             let started = std::mem::take(&mut *lock(&superstep.started));
             if started.is_empty() {
                 break;
             }
-            self.children.extend(started.into_iter().map(|started| started.future));
+            for child in started {
+                self.children.push(child.future);
+            }
         }
         let idle = self.lone.is_none()
             && self.tasks.is_empty()
@@ -500,7 +528,12 @@ impl Driver {
             self.unsaved = writes;
             return error;
         }
-        while let Some(saved) = poll_fn(|cx| Pin::new(&mut saves).poll_next(cx)).await {
+        while let Some(saved) = poll_fn(|cx| match saves.poll(cx) {
+            None if !saves.is_empty() => Poll::Pending,
+            saved => Poll::Ready(saved),
+        })
+        .await
+        {
             if let Err(error) = saved {
                 return error.into();
             }
@@ -598,7 +631,38 @@ impl Driver {
         Ok(())
     }
 
-    fn emit_messages(&self, _task: &Task, _writes: &[Write]) {}
+    /// Shows whole messages that a node wrote and that neither it nor its input has shown before.
+    fn emit_messages(&self, task: &Task, writes: &[Write]) {
+        let Some(sink) = self.run.sink_for(Mode::Messages, &self.ns) else { return };
+        for write in writes {
+            let Write::State(at, value) = write else { continue };
+            let written = messages_in(value.to_value().unwrap_or_default());
+            if written.is_empty() {
+                continue;
+            }
+            let known = messages_in(self.head.row.value(*at).unwrap_or_default());
+            for message in written {
+                let id = message.get("id").and_then(Value::as_str);
+                let old = id.is_some()
+                    && known.iter().any(|old| old.get("id").and_then(Value::as_str) == id);
+                if old || !id.is_none_or(|id| sink.show_message(id)) {
+                    continue;
+                }
+                let metadata = task.message_metadata();
+                sink.push(&self.ns, Data::Messages(MessageEvent { chunk: message, metadata }));
+            }
+        }
+    }
+}
+
+/// The messages in a value: itself, or the items of a list.
+fn messages_in(value: Value) -> Vec<Value> {
+    let is_message = |value: &Value| value.get("content").is_some() && value.get("type").is_some();
+    match value {
+        Value::List(items) => items.into_iter().filter(is_message).collect(),
+        one if is_message(&one) => vec![one],
+        _ => Vec::new(),
+    }
 }
 
 /// Where results of a node are cached.

@@ -22,7 +22,6 @@ use super::run::Run;
 use crate::error::NodeError;
 use crate::node::{BoxFuture, Output};
 use crate::run::Data;
-use crate::state::Payload;
 
 /// What the tasks of one superstep have in common.
 pub(crate) struct Superstep {
@@ -33,8 +32,8 @@ pub(crate) struct Superstep {
     /// The namespace of the graph; empty for the outermost.
     pub(crate) ns: Arc<str>,
     pub(crate) checkpoint: CheckpointId,
-    /// This graph's checkpoint and those of the graphs around it, by namespace.
-    pub(crate) parents: BTreeMap<String, CheckpointId>,
+    /// The checkpoints of the graphs around this one, by namespace.
+    pub(crate) around: Arc<BTreeMap<String, CheckpointId>>,
     pub(crate) number: i64,
     pub(crate) stop: i64,
     /// Whether graphs that are called in this superstep go on from where they were; unknown after the first one.
@@ -50,8 +49,8 @@ pub(crate) struct Superstep {
     pub(crate) calls: Mutex<BTreeSet<Arc<str>>>,
     /// What recorded calls did, when it is stored only at the end of the run.
     pub(crate) unsaved: Mutex<Vec<TaskWrites>>,
-    pub(crate) emitter: Emitter,
-    /// Whether each state channel has a value.
+    pub(crate) emitter: Arc<Emitter>,
+    /// Whether each state channel has a value; known only in graphs with graphs as nodes.
     pub(crate) filled: Vec<bool>,
     /// Whether what happens is stored as it happens.
     pub(crate) stores: bool,
@@ -67,12 +66,18 @@ pub(crate) struct Started {
 pub(crate) struct Record {
     pub(crate) answers: Vec<Value>,
     pub(crate) returned: Option<Value>,
-    pub(crate) error: Option<String>,
-    pub(crate) questions: Vec<Interrupt>,
-    pub(crate) finished: bool,
 }
 
 impl Superstep {
+    /// The checkpoints of this graph and of those around it, by namespace.
+    pub(crate) fn parents(&self) -> BTreeMap<String, CheckpointId> {
+        let mut parents = (*self.around).clone();
+        if self.saver.is_some() || self.ns.is_empty() {
+            parents.insert(self.ns.to_string(), self.checkpoint);
+        }
+        parents
+    }
+
     pub(crate) fn wake(&self) {
         if let Some(waker) = lock(&self.waker).take() {
             waker.wake();
@@ -104,11 +109,12 @@ pub(crate) struct Inner {
     identity: Identity,
     known: OnceLock<Known>,
     pub(crate) attempt: AtomicU32,
-    first_attempt: Instant,
     pub(crate) suspended: AtomicBool,
     scratch: Mutex<Scratch>,
-    /// When the task last showed progress, in ms since its first attempt.
-    progress: AtomicU32,
+    /// When the task last showed progress, if anybody wants to know.
+    progress: Mutex<Option<Instant>>,
+    /// Whether the task has a limit on idle time.
+    limited: AtomicBool,
     /// The task that made this recorded call.
     pub(crate) caller: Option<Task>,
     previous: Mutex<Option<Value>>,
@@ -175,10 +181,10 @@ impl Task {
             identity,
             known: OnceLock::new(),
             attempt: AtomicU32::new(1),
-            first_attempt: Instant::now(),
             suspended: AtomicBool::new(false),
             scratch: Mutex::default(),
-            progress: AtomicU32::new(0),
+            progress: Mutex::default(),
+            limited: AtomicBool::new(false),
             caller,
             previous: Mutex::default(),
         };
@@ -326,7 +332,7 @@ impl Task {
             match to_value(&value) {
                 Ok(value) => sink.push(&self.outer_ns(), Data::Custom(value)),
                 Err(error) => {
-                    tracing::warn!(%error, node = %self.inner.name, "dropped a custom event")
+                    tracing::warn!(%error, node = %self.inner.name, "dropped a custom event");
                 }
             }
         }
@@ -339,6 +345,9 @@ impl Task {
         if let Some(sink) = run.sink_for(crate::run::Mode::Messages, &self.inner.superstep.ns) {
             match to_value(&chunk) {
                 Ok(chunk) => {
+                    if let Some(id) = chunk.get("id").and_then(Value::as_str) {
+                        sink.show_message(id);
+                    }
                     let metadata = self.message_metadata();
                     sink.push(
                         &self.outer_ns(),
@@ -346,7 +355,7 @@ impl Task {
                     );
                 }
                 Err(error) => {
-                    tracing::warn!(%error, node = %self.inner.name, "dropped a message chunk")
+                    tracing::warn!(%error, node = %self.inner.name, "dropped a message chunk");
                 }
             }
         }
@@ -383,13 +392,19 @@ impl Task {
     }
 
     pub(crate) fn note_progress(&self) {
-        let since = self.inner.first_attempt.elapsed().as_millis();
-        self.inner.progress.store(u32::try_from(since).unwrap_or(u32::MAX), Ordering::Relaxed);
+        if self.inner.limited.load(Ordering::Relaxed) {
+            *lock(&self.inner.progress) = Some(Instant::now());
+        }
+    }
+
+    /// Begins to take note of progress.
+    pub(crate) fn limit_idle_time(&self) {
+        self.inner.limited.store(true, Ordering::Relaxed);
+        self.note_progress();
     }
 
     pub(crate) fn last_progress(&self) -> Instant {
-        let since = u64::from(self.inner.progress.load(Ordering::Relaxed));
-        self.inner.first_attempt + std::time::Duration::from_millis(since)
+        lock(&self.inner.progress).unwrap_or_else(Instant::now)
     }
 
     /// Begins an attempt: everything that is counted is counted from the beginning.
@@ -586,11 +601,6 @@ impl Task {
         let answers = self.stored().answers.len();
         !(0..answers).any(|k| ids::interrupt_id(self.namespace(), k) == *id)
     }
-
-    /// The argument of a dispatch or of a functional graph, as data.
-    pub(crate) fn payload_value(payload: &Payload) -> Value {
-        payload.to_value().unwrap_or_default()
-    }
 }
 
 /// Something a task has started that has not ended yet.
@@ -601,10 +611,10 @@ impl Drop for Inflight {
         let task = &self.0;
         let mut scratch = lock(&task.inner.scratch);
         scratch.inflight -= 1;
-        if scratch.inflight == 0 {
-            if let Some(waker) = scratch.waker.take() {
-                waker.wake();
-            }
+        if scratch.inflight == 0
+            && let Some(waker) = scratch.waker.take()
+        {
+            waker.wake();
         }
     }
 }

@@ -133,18 +133,18 @@ impl<'a> Updater<'a> {
         let layout = self.graph.layout.clone();
         let run = quiet_run(Some(self.thread.clone()));
         Arc::new(Superstep {
-            emitter: Emitter {
+            emitter: Arc::new(Emitter {
                 run: run.clone(),
                 layout: layout.clone(),
                 ns: self.ns.clone(),
                 keys: layout.shown.clone().into(),
-            },
+            }),
             run,
             layout,
             saver: Some(self.saver.clone()),
             ns: self.ns.clone(),
             checkpoint: self.base,
-            parents: std::collections::BTreeMap::new(),
+            around: Arc::default(),
             number: self.step(),
             stop: i64::MAX,
             resuming: None,
@@ -183,14 +183,14 @@ impl<'a> Updater<'a> {
                 Some(END) => return self.clear(matches!(change.value, ChangeValue::Nothing)).await,
                 Some(INPUT) => {
                     let value = std::mem::replace(&mut change.value, ChangeValue::Nothing);
-                    return self.as_input(value).await;
+                    return self.given_as_input(value).await;
                 }
                 Some(COPY) => return self.copy().await,
                 Some(_) => {}
                 None => change.as_node = Some(self.infer()?),
             }
         }
-        self.as_nodes(changes).await
+        self.written_by_nodes(changes).await
     }
 
     /// The node that ran last.
@@ -211,7 +211,7 @@ impl<'a> Updater<'a> {
         if others > 1 { Err(ambiguous()) } else { Ok(layout.nodes[node].name.clone()) }
     }
 
-    async fn as_nodes(mut self, changes: Vec<Change>) -> Result<CheckpointId, RunError> {
+    async fn written_by_nodes(mut self, changes: Vec<Change>) -> Result<CheckpointId, RunError> {
         let layout = self.graph.layout.clone();
         let superstep = self.quiet_superstep();
         let commands = self.pending.commands.iter();
@@ -415,7 +415,7 @@ impl<'a> Updater<'a> {
         self.put(Source::Update, step, parent, Vec::new()).await
     }
 
-    async fn as_input(mut self, value: ChangeValue) -> Result<CheckpointId, RunError> {
+    async fn given_as_input(mut self, value: ChangeValue) -> Result<CheckpointId, RunError> {
         let layout = self.graph.layout.clone();
         let start = match value {
             ChangeValue::Nothing => {
@@ -462,7 +462,7 @@ impl<'a> Updater<'a> {
     ) -> Result<CheckpointId, RunError> {
         let layout = &self.graph.layout;
         let id = self.ids.next(step, Some(self.base));
-        self.recorder.count(layout, &self.head);
+        self.recorder.count(&self.head);
         if source == Source::Update {
             self.head.updated = None;
         }

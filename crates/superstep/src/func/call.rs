@@ -13,7 +13,8 @@ use superstep_checkpoint::{
 use tokio::sync::oneshot;
 
 use crate::engine::{
-    Inflight,     Path, Ran, Started, Suspension, Task, Write, cache_key, lock, names, retry_after, run_watched,
+    Inflight, Path, Ran, Started, Suspension, Task, TaskFuture, Write, cache_key, lock, names,
+    retry_after, run_watched,
 };
 use crate::error::{NodeError, panic_text};
 use crate::graph::{CachePolicy, RetryPolicy, TimeoutPolicy};
@@ -24,8 +25,7 @@ pub trait Recordable: Serialize + DeserializeOwned + Clone + Send + Sync + 'stat
 
 impl<T: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Recordable for T {}
 
-type CallFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, NodeError>> + Send + 'a>>;
-type Make<'a, T> = Box<dyn Fn(Task) -> CallFuture<'a, T> + Send + Sync + 'a>;
+type Make<'a, T> = Box<dyn Fn(Task) -> TaskFuture<'a, T> + Send + Sync + 'a>;
 
 /// A call whose result is recorded: after a pause or a crash it returns the record instead of running again.
 ///
@@ -128,7 +128,7 @@ impl<'a, T: Recordable> Call<'a, T> {
             Err(error) => Some(Err(error)),
             Ok(Ran::Suspended(suspension)) => {
                 drop(inflight);
-                self.caller.suspend_with(suspension);
+                self.caller.suspend_with(*suspension);
                 None
             }
         }
@@ -145,14 +145,14 @@ impl<'a, T: Recordable> Call<'a, T> {
             return self.replay(returned).map(Ran::Returned);
         }
         let key = self.cache_key(&task);
-        if let (Some(key), Some(cache)) = (&key, &superstep.run.cache) {
-            if let Some((_, blob)) = cache.get(key).await?.and_then(|mut kept| kept.pop()) {
-                let returned = blob.to_value()?;
-                self.keep(&task, vec![(names::RETURN, returned.clone())]).await?;
-                let writes = [Write::Return(Payload::new(returned.clone()))];
-                superstep.emitter.update(&self.name, &writes, true);
-                return self.replay(returned).map(Ran::Returned);
-            }
+        if let (Some(key), Some(cache)) = (&key, &superstep.run.cache)
+            && let Some((_, blob)) = cache.get(key).await?.and_then(|mut kept| kept.pop())
+        {
+            let returned = blob.to_value()?;
+            self.keep(&task, vec![(names::RETURN, returned.clone())]).await?;
+            let writes = [Write::Return(Payload::new(returned.clone()))];
+            superstep.emitter.update(&self.name, &writes, true);
+            return self.replay(returned).map(Ran::Returned);
         }
         match self.attempts(&task).await {
             Ok(Ran::Returned(value)) => {
@@ -215,7 +215,10 @@ impl<'a, T: Recordable> Call<'a, T> {
             let error = match catch_unwind(start) {
                 Err(panic) => NodeError::panicked(task.name(), &panic_text(&*panic)),
                 Ok(future) => match run_watched(future, task, self.timeout).await {
-                    Ok(Ran::Suspended(Suspension { refused: Some(error), .. })) => error,
+                    Ok(Ran::Suspended(suspension)) => match *suspension {
+                        Suspension { refused: Some(error), .. } => error,
+                        other => return Ok(Ran::Suspended(Box::new(other))),
+                    },
                     Ok(ran) => return Ok(ran),
                     Err(error) => error,
                 },
@@ -269,7 +272,7 @@ impl<T: Recordable> Call<'static, T> {
 
 impl<'a, T: Recordable> IntoFuture for Call<'a, T> {
     type Output = Result<T, NodeError>;
-    type IntoFuture = CallFuture<'a, T>;
+    type IntoFuture = TaskFuture<'a, T>;
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {

@@ -185,9 +185,9 @@ impl Entrypoint {
             deferred: Vec::new(),
             slot_by_name: names.iter().enumerate().map(|(at, name)| ((*name).into(), at)).collect(),
             branch_of: vec![None],
-            input: Vec::new(),
             output: vec![0],
             shown: vec![0],
+            nests: true,
             single: true,
             lenient: false,
         }

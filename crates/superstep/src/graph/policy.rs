@@ -6,6 +6,9 @@ use superstep_checkpoint::{TimeLimits, Value};
 
 use crate::error::NodeError;
 
+/// Tells whether an error is worth another attempt.
+type ErrorTest = Arc<dyn Fn(&NodeError) -> bool + Send + Sync>;
+
 /// Whether, and how often, a failed node is tried again.
 ///
 /// Of several policies of a node the first that matches the error applies. All share one count of attempts.
@@ -16,7 +19,7 @@ pub struct RetryPolicy {
     pub(crate) interval_max: Duration,
     pub(crate) attempts_max: u32,
     pub(crate) jitter: bool,
-    pub(crate) matches: Option<Arc<dyn Fn(&NodeError) -> bool + Send + Sync>>,
+    pub(crate) matches: Option<ErrorTest>,
 }
 
 impl Default for RetryPolicy {
@@ -131,10 +134,13 @@ impl TimeoutPolicy {
     }
 }
 
+/// Makes the key of a result from the input it came from.
+type KeyOf = Arc<dyn Fn(&Value) -> String + Send + Sync>;
+
 /// Keeps the result of a node and uses it again for an equal input.
 #[derive(Clone, Default)]
 pub struct CachePolicy {
-    pub(crate) key: Option<Arc<dyn Fn(&Value) -> String + Send + Sync>>,
+    pub(crate) key: Option<KeyOf>,
     pub(crate) ttl: Option<Duration>,
 }
 

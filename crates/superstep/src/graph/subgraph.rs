@@ -76,17 +76,20 @@ where
             finish: self.graph.finish,
             enter: self.enter,
             leave: Arc::new(self.leave),
-            types: PhantomData::<fn() -> (S, I, R)>,
+            types: PhantomData,
         }))
     }
 }
+
+/// Types that a node has only in the signatures of its functions.
+type Types<S, I, R> = PhantomData<fn() -> (S, I, R)>;
 
 struct BetweenNode<S, T, O, I, R, Enter, Leave> {
     graph: Arc<Compiled>,
     finish: fn(Arc<T>) -> O,
     enter: Enter,
     leave: Arc<Leave>,
-    types: PhantomData<fn() -> (S, I, R)>,
+    types: Types<S, I, R>,
 }
 
 impl<S, T, O, I, R, Enter, Leave> Node for BetweenNode<S, T, O, I, R, Enter, Leave>

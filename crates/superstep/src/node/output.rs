@@ -27,11 +27,7 @@ impl Output {
     }
 
     pub(crate) fn for_parent(command: ParentCommand) -> Self {
-        Self {
-            writes: command.update,
-            goto: command.goto,
-            target: Target::Parent,
-        }
+        Self { writes: command.update, goto: command.goto, target: Target::Parent }
     }
 
     fn add(&mut self, other: Self) {

@@ -108,7 +108,7 @@ impl<S: State, O> Target<S, O> {
             run: Arc::new(run),
             saver: graph.saver.clone(),
             ns: "".into(),
-            parents: BTreeMap::new(),
+            parents: Arc::default(),
             at,
             input,
             breakpoints,

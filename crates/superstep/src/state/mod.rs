@@ -84,8 +84,8 @@ pub(crate) use schema::ErasedSchema;
 pub(crate) use schema::Spec;
 pub use schema::{Channel, ChannelError, Deltas, Kind, Managed, Schema, Staged, Taken};
 pub use table::{Fold, Table, TableChannel, TableSchema};
-pub(crate) use writes::{Unfit, WriteValue};
 pub use writes::{Payload, Update, Writes};
+pub(crate) use writes::{Unfit, WriteValue};
 
 use std::sync::Arc;
 

@@ -39,10 +39,6 @@ impl Row {
         &self.cells
     }
 
-    pub(crate) fn schema(&self) -> &Arc<dyn ErasedSchema> {
-        &self.schema
-    }
-
     /// The state for writing: in place if nobody else holds it, else a clone.
     pub(crate) fn open(&mut self) -> OpenRow<'_> {
         if Arc::get_mut(&mut self.cells).is_none() {

@@ -414,7 +414,7 @@ impl<S: State> ErasedSchema for Schema<S> {
             match self.parse_write(at, value) {
                 Ok(write) => writes.list.push((at, write)),
                 Err(error) => {
-                    problems.push(format!("channel `{key}` cannot take the update: {error}"))
+                    problems.push(format!("channel `{key}` cannot take the update: {error}"));
                 }
             }
         }

@@ -133,24 +133,25 @@ async fn a_router_that_dispatches_to_the_end_is_asked_again() {
 async fn a_sibling_that_finished_does_not_run_again() {
     let world = World::broken();
     let broken = world.clone();
-    let graph = StateGraph::<Log>::new()
-        .add_node("a", |Ctx(world): Ctx<World>| async move {
-            tokio::time::sleep(std::time::Duration::from_secs(1)).await;
-            world.ran("a");
-            log("a")
-        })
-        .add_node("b", b)
-        .add_node("c", |Ctx(world): Ctx<World>| {
-            world.ran("c");
-            log("c")
-        })
-        .add_edge(START, "a")
-        .add_edge(START, "c")
-        .add_conditional_edges("a", ["b"], move |_: &Log| {
-            if broken.is_broken() { Err("no way") } else { Ok("b") }
-        })
-        .compile()
-        .expect("a graph");
+    let graph =
+        StateGraph::<Log>::new()
+            .add_node("a", |Ctx(world): Ctx<World>| async move {
+                tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+                world.ran("a");
+                log("a")
+            })
+            .add_node("b", b)
+            .add_node("c", |Ctx(world): Ctx<World>| {
+                world.ran("c");
+                log("c")
+            })
+            .add_edge(START, "a")
+            .add_edge(START, "c")
+            .add_conditional_edges("a", ["b"], move |_: &Log| {
+                if broken.is_broken() { Err("no way") } else { Ok("b") }
+            })
+            .compile()
+            .expect("a graph");
     let thread = in_memory(graph, &world).thread("1");
     failed(thread.invoke(log("in")).await);
     assert_eq!(next(&look(&thread).await), ["a"]);

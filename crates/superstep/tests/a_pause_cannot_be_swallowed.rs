@@ -239,7 +239,10 @@ async fn a_drain_by_an_error_handler() {
     let world = World::broken();
     let inner = drained_inside();
     let graph = StateGraph::<Log>::new()
-        .add_node("call", inner.as_node(|_: &Log| Log::update(), |inner: Log| Log::update().log(inner.log)))
+        .add_node(
+            "call",
+            inner.as_node(|_: &Log| Log::update(), |inner: Log| Log::update().log(inner.log)),
+        )
         .on_error(|Ctx(world): Ctx<World>| {
             world.ran("handler");
             log(SWALLOWED)

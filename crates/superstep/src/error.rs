@@ -268,9 +268,9 @@ pub enum RunError {
         /// What the reducer said.
         message: String,
     },
-    /// The run took as many supersteps as it was allowed and still had work.
+    /// The run took as many supersteps as it was allowed and had not come to its end by then.
     #[error(
-        "the recursion limit of {limit} supersteps was reached with work left to do; raise it with `recursion_limit`, or continue the thread with no input"
+        "the run took {limit} supersteps, which is its recursion limit, without coming to its end; raise the limit with `recursion_limit`, or continue the thread with no input"
     )]
     RecursionLimit {
         /// The limit.

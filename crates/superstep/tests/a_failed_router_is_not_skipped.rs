@@ -1,12 +1,12 @@
 //! A task is finished when its node and its routers are. If a router fails, nothing of the task is kept, and going on runs
 //! node and router again.
 
-mod common;
+mod world;
 
-use common::{Log, LogUpdate, World, assert_says, done, failed, in_memory, log, look, next};
 use superstep::node::IntoRouter;
 use superstep::prelude::*;
 use superstep::{CompiledGraph, Targets};
+use world::{Log, LogUpdate, World, assert_says, done, failed, in_memory, log, look, next};
 
 async fn a(Ctx(world): Ctx<World>) -> LogUpdate {
     world.ran("a");

@@ -1,15 +1,15 @@
 //! A task that asks, or whose inner graph is drained, stops there. There is no error a node could catch, and no way to return
 //! past an open question.
 
-mod common;
+mod world;
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
-use common::{Log, LogUpdate, World, asked, done, in_memory, log, look, next, settles};
 use futures_util::FutureExt;
 use superstep::prelude::*;
 use superstep::{CompiledGraph, IntoNode};
+use world::{Log, LogUpdate, World, asked, done, in_memory, log, look, next, settles};
 
 const SWALLOWED: &str = "swallowed";
 

@@ -1,16 +1,16 @@
 //! An answer is bound to one question when it is given. It is never kept for a later question, taken by another task, or
 //! replaced by an older answer; if there is nothing it could be for, it is refused and nothing changes.
 
-mod common;
+mod world;
 
 use std::time::Duration;
 
-use common::{
+use superstep::prelude::*;
+use superstep::{CompiledGraph, Thread};
+use world::{
     Log, LogUpdate, World, asked, assert_says, checkpoints, done, failed, in_memory, log, look,
     next, questions, texts,
 };
-use superstep::prelude::*;
-use superstep::{CompiledGraph, Thread};
 
 async fn ask(Ctx(world): Ctx<World>, log: Arc<Log>, task: Task) -> Result<LogUpdate, NodeError> {
     world.ran("ask");

@@ -1,15 +1,15 @@
 //! What a recorded call returned is kept for the task that made it, over attempts, pauses and failures.
 
-mod common;
+mod world;
 
 use std::time::Duration;
 
-use common::{Log, World, asked, done, failed, in_memory, log};
 use superstep::CompiledGraph;
 use superstep::Durability;
 use superstep::func::Entrypoint;
 use superstep::prelude::*;
 use superstep::state::Table;
+use world::{Log, World, asked, done, failed, in_memory, log};
 
 async fn charge(world: &World) -> Result<i64, NodeError> {
     world.ran("charge");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::head::{Control, Head, Write};
 use super::layout::{Layout, Place, Slot};
-use crate::state::{ChannelError, Kind, WriteValue};
+use crate::state::{ChannelError, Kind, Taken, WriteValue};
 
 /// A task whose writes are to be applied.
 #[derive(Debug)]
@@ -54,24 +54,36 @@ pub(crate) enum Fault {
 /// Folds the writes of tasks, given in the order of their paths, into the head.
 ///
 /// Each channel changes at most once, and all that change get the same new version.
+///
+/// # Errors
+/// A channel does not take what was written to it. With `undo`, the head is then as it was; otherwise it is to be thrown
+/// away.
 pub(crate) fn apply(
     layout: &Layout,
     head: &mut Head,
     tasks: Vec<Applied>,
+    undo: bool,
 ) -> Result<(), Box<ApplyError>> {
     let superstep = tasks.iter().any(|task| task.actor != Actor::Input);
-    for task in &tasks {
+    let (state, rest) = sort_out(tasks);
+    // Only this can fail, so it comes first.
+    let changes = fold(layout, head, state, superstep, undo)?;
+
+    for task in &rest {
         mark_seen(layout, head, task);
     }
     let next = head.newest + 1;
-    for task in &tasks {
+    for task in &rest {
         if let Actor::Triggered(node) = task.actor {
             consume(layout, head, node, next);
         }
     }
-
     let mut updated = Vec::new();
-    fold(layout, head, tasks, next, &mut updated)?;
+    control(layout, head, rest, next, &mut updated);
+    for (at, filled) in changes {
+        head.filled[at] = filled;
+        changed(head, at, next, &mut updated);
+    }
 
     updated.retain(|slot| head.is_available(layout, *slot));
     if superstep {
@@ -86,6 +98,26 @@ pub(crate) fn apply(
     head.volatile.dedup();
     head.updated = Some(updated);
     Ok(())
+}
+
+/// A write to a state channel and the position of the task that made it.
+type StateWrite = (usize, usize, WriteValue);
+
+/// The writes to state channels, by channel and then in task order, and the tasks with their other writes.
+fn sort_out(mut tasks: Vec<Applied>) -> (Vec<StateWrite>, Vec<Applied>) {
+    let mut state: Vec<StateWrite> = Vec::new();
+    for (position, task) in tasks.iter_mut().enumerate() {
+        let writes = std::mem::take(&mut task.writes);
+        for write in writes {
+            match write {
+                Write::State(at, value) => state.push((at, position, value)),
+                other => task.writes.push(other),
+            }
+        }
+    }
+    // A stable sort keeps the writes to one channel in task order.
+    state.sort_by_key(|(at, ..)| *at);
+    (state, tasks)
 }
 
 fn mark_seen(layout: &Layout, head: &mut Head, task: &Applied) {
@@ -124,22 +156,18 @@ fn consume(layout: &Layout, head: &mut Head, node: usize, next: u64) {
     }
 }
 
-/// A write to a state channel and the position of the task that made it.
-type StateWrite = (usize, usize, WriteValue);
-
-fn fold(
+/// Writes that are no state: triggers, joins, dispatches, input.
+fn control(
     layout: &Layout,
     head: &mut Head,
     tasks: Vec<Applied>,
     next: u64,
     updated: &mut Vec<Slot>,
-) -> Result<(), Box<ApplyError>> {
-    let mut state: Vec<StateWrite> = Vec::new();
+) {
     let mut sends = Vec::new();
-    for (position, task) in tasks.into_iter().enumerate() {
+    for task in tasks {
         for write in task.writes {
             match write {
-                Write::State(at, value) => state.push((at, position, value)),
                 Write::Branch(control, mark) => {
                     head.controls[control].mark(mark);
                     changed(head, layout.control_slot(control), next, updated);
@@ -154,7 +182,7 @@ fn fold(
                     head.controls[control] = Control::Start(Some(value));
                     changed(head, layout.control_slot(control), next, updated);
                 }
-                Write::Return(_) => {}
+                Write::State(..) | Write::Return(_) => {}
                 Write::Unknown(channel, _) => {
                     tracing::warn!(%channel, task = %task.name, "ignored a write to an unknown channel");
                 }
@@ -165,8 +193,18 @@ fn fold(
         head.sends = sends;
         changed(head, layout.tasks_slot(), next, updated);
     }
-    // A stable sort keeps the writes to one channel in task order.
-    state.sort_by_key(|(at, ..)| *at);
+}
+
+/// Folds writes to state channels in. Returns the channels that changed, and whether each has a value now.
+fn fold(
+    layout: &Layout,
+    head: &mut Head,
+    state: Vec<StateWrite>,
+    superstep: bool,
+    undo: bool,
+) -> Result<Vec<(usize, bool)>, Box<ApplyError>> {
+    let mut changes = Vec::new();
+    let mut taken = Vec::new();
     let mut rest = state.into_iter().peekable();
     while let Some((at, position, value)) = rest.next() {
         let mut positions = vec![position];
@@ -175,20 +213,27 @@ fn fold(
             positions.push(position);
             writes.push(value);
         }
-        let update = AssertUnwindSafe(|| update_channel(layout, head, at, writes));
+        let mut back = undo.then_some(&mut taken);
+        let update = AssertUnwindSafe(|| {
+            update_channel(layout, head, at, writes, superstep, back.as_deref_mut())
+        });
         let fault = match catch_unwind(update) {
-            Ok(Ok(true)) => {
-                changed(head, at, next, updated);
+            Ok(Ok(Some(filled))) => {
+                changes.push((at, filled));
                 continue;
             }
-            Ok(Ok(false)) => continue,
+            Ok(Ok(None)) => continue,
             Ok(Err(fault)) => fault,
             Err(panic) => Fault::Panicked(crate::error::panic_text(&*panic)),
         };
+        let mut row = head.row.open();
+        for (at, taken) in taken.into_iter().rev() {
+            row.take_back(at, taken);
+        }
         let channel = layout.channels[at].name.clone();
         return Err(Box::new(ApplyError { channel, fault, tasks: positions }));
     }
-    Ok(())
+    Ok(changes)
 }
 
 fn changed(head: &mut Head, slot: Slot, next: u64, updated: &mut Vec<Slot>) {
@@ -198,27 +243,34 @@ fn changed(head: &mut Head, slot: Slot, next: u64, updated: &mut Vec<Slot>) {
     }
 }
 
-/// Folds one superstep's writes to one state channel in. Returns whether it changed.
+/// What takes writes back, in the order they were made.
+type Undos = Vec<(usize, Taken)>;
+
+/// Folds one superstep's writes to one state channel in. Returns whether it has a value now, or nothing if it did not
+/// change.
 fn update_channel(
     layout: &Layout,
     head: &mut Head,
     at: usize,
     mut writes: Vec<WriteValue>,
-) -> Result<bool, Fault> {
+    superstep: bool,
+    mut undos: Option<&mut Undos>,
+) -> Result<Option<bool>, Fault> {
     let kind = layout.channels[at].kind;
     let several = writes.len() > 1;
     match kind {
-        Kind::Last if several => return Err(Fault::Concurrent),
+        // Commands are given one after another, so the last one wins.
+        Kind::Last if several && superstep => return Err(Fault::Concurrent),
         Kind::Ephemeral { guard: true } | Kind::Untracked { guard: true } if several => {
             return Err(Fault::Guarded);
         }
         Kind::Reduce | Kind::Delta(_) => {
             let is_overwrite = |write: &WriteValue| matches!(write, WriteValue::Overwrite(_));
             let overwrites = writes.iter().filter(|write| is_overwrite(write)).count();
-            if overwrites > 1 {
+            if overwrites > 1 && superstep {
                 return Err(Fault::Overwrites);
             }
-            if overwrites == 1 {
+            if overwrites > 0 {
                 writes.retain(is_overwrite);
             }
         }
@@ -226,31 +278,43 @@ fn update_channel(
     }
     let had = head.filled[at];
     let mut row = head.row.open();
-    match kind {
-        Kind::Reduce | Kind::Delta(_) => {
-            for write in writes {
-                row.reduce(at, write).map_err(Fault::Refused)?;
-            }
+    let mut keep = |taken: Taken| {
+        if let Some(undos) = undos.as_deref_mut() {
+            undos.push((at, taken));
         }
-        Kind::Topic { accumulate } => {
-            if !accumulate {
-                row.clear(at);
+    };
+    match kind {
+        Kind::Reduce | Kind::Delta(_) | Kind::Topic { .. } => {
+            let topic = matches!(kind, Kind::Topic { .. });
+            if kind == (Kind::Topic { accumulate: false }) {
+                keep(row.empty(at));
             }
             for write in writes {
-                row.reduce(at, write).map_err(Fault::Refused)?;
+                match write {
+                    WriteValue::Update(update) => {
+                        keep(row.undo(at, &update));
+                        row.reduce(at, update).map_err(Fault::Refused)?;
+                    }
+                    WriteValue::Overwrite(value) => {
+                        keep(row.swap(at, value).map_err(Fault::Refused)?)
+                    }
+                }
             }
-            let filled = !row.is_empty(at);
-            head.filled[at] = filled;
-            return Ok(filled || (had && !accumulate));
+            if topic {
+                let filled = !row.is_empty(at);
+                if !filled {
+                    keep(row.empty(at));
+                }
+                return Ok((filled || had).then_some(filled));
+            }
         }
         _ => {
-            if let Some(write) = writes.pop() {
-                row.set(at, write).map_err(Fault::Refused)?;
+            if let Some(WriteValue::Update(value) | WriteValue::Overwrite(value)) = writes.pop() {
+                keep(row.swap(at, value).map_err(Fault::Refused)?);
             }
         }
     }
-    head.filled[at] = true;
-    Ok(true)
+    Ok(Some(true))
 }
 
 /// Empties what lives for one superstep only and was not written in this one.

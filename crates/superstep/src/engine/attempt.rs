@@ -5,7 +5,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use futures_util::FutureExt;
 use tokio::time::{Instant, sleep, sleep_until};
+
+use superstep_checkpoint::Blob;
 
 use super::head::{Mark, Packet, StartValue, Write};
 use super::layout::{END, NodeDef, START};
@@ -13,7 +16,7 @@ use super::task::{Suspension, Task};
 use crate::error::{Code, NodeError, TimeLimit, nearest, panic_text};
 use crate::graph::{RetryPolicy, TimeoutPolicy};
 use crate::node::{BoxFuture, Failure, Goto, Invocation, Output, RouteContext, Routes, Target};
-use crate::state::{Kind, Payload, Row, Staged, Taken, Unfit, WriteValue, Writes};
+use crate::state::{Kind, Payload, Row, Taken, Unfit, WriteValue, Writes};
 
 /// How a task ended.
 #[derive(Debug)]
@@ -56,9 +59,9 @@ impl Job {
                 Ok(end) => return end,
                 Err(error) => error,
             };
-            match retry_after(policies, &error, attempt) {
-                Some(wait) => sleep(wait).await,
-                None => return End::Failed(error),
+            match retry_after(policies, error, attempt) {
+                Ok(wait) => sleep(wait).await,
+                Err(error) => return End::Failed(error),
             }
             attempt += 1;
         }
@@ -92,15 +95,27 @@ impl Job {
     }
 }
 
-/// How long to wait before the next attempt; nothing if there is none.
+/// How long to wait before the next attempt.
+///
+/// # Errors
+/// There is none: the error comes back, or what went wrong when a policy looked at it.
 pub(crate) fn retry_after(
     policies: &[RetryPolicy],
-    error: &NodeError,
+    error: NodeError,
     failed: u32,
-) -> Option<std::time::Duration> {
-    let policy = policies.iter().find(|policy| policy.applies_to(error))?;
-    let random = (uuid::Uuid::new_v4().as_u128() & 0xFFFF_FFFF) as f64 / f64::from(u32::MAX);
-    (failed < policy.attempts_max).then(|| policy.wait(failed, random))
+) -> Result<std::time::Duration, NodeError> {
+    let find = AssertUnwindSafe(|| policies.iter().find(|policy| policy.applies_to(&error)));
+    match catch_unwind(find) {
+        Err(panic) => {
+            let text = format!("in a retry policy: {}", panic_text(&*panic));
+            Err(NodeError::permanent(text).named("Panic"))
+        }
+        Ok(Some(policy)) if failed < policy.attempts_max => {
+            let random = (uuid::Uuid::new_v4().as_u128() & 0xFFFF_FFFF) as f64;
+            Ok(policy.wait(failed, random / f64::from(u32::MAX)))
+        }
+        Ok(_) => Err(error),
+    }
 }
 
 /// The future of a node or of a recorded call.
@@ -323,7 +338,11 @@ pub(crate) fn goto_write(
         Goto::Node(name) if &*name == END => Ok(None),
         Goto::Node(name) => match layout.node(&name).and_then(|node| layout.branch_of[node]) {
             Some(control) => Ok(Some(Write::Branch(control, mark))),
-            None => unknown(&name, "goes to").map(|()| None),
+            None => {
+                unknown(&name, "goes to")?;
+                // What the reference stores for it is stored, too.
+                Ok(Some(Write::Unknown(format!("branch:to:{name}").into(), Blob::null())))
+            }
         },
         Goto::Dispatch(dispatch) if &*dispatch.node == END => {
             Err("dispatched to the end of the graph, which runs nothing".to_owned())
@@ -353,8 +372,8 @@ fn follow(task: &Task, routes: Routes, writes: &mut Vec<Write>) -> Result<(), No
 
 /// Asks the routers of a node, on the state with the writes of this node applied and nobody else's.
 ///
-/// If nobody else holds the state, the writes are staged in place and taken back afterwards; a superstep with one
-/// task then costs what it writes, not what the state holds.
+/// If nobody else holds the state, the writes are made in place and taken back afterwards; a superstep with one task then
+/// costs what it writes, not what the state holds.
 async fn route(
     task: &Task,
     def: &NodeDef,
@@ -362,19 +381,19 @@ async fn route(
     writes: &Writes,
 ) -> Result<Vec<Routes>, NodeError> {
     if row.is_alone() && writes.unknown.is_empty() {
-        let (taken, staged) = stage(task, row, writes);
-        let routes = match staged {
+        let mut taken = Vec::with_capacity(writes.list.len());
+        let routes = match write_own(task, row, writes, &mut taken) {
             Ok(()) => ask_routers(task, def, row).await,
             Err(error) => Err(error),
         };
         let mut open = row.open();
         for (at, taken) in taken.into_iter().rev() {
-            open.unstage(at, taken);
+            open.take_back(at, taken);
         }
         return routes;
     }
     let mut own = row.clone();
-    stage(task, &mut own, writes).1?;
+    write_own(task, &mut own, writes, &mut Vec::new())?;
     if !writes.unknown.is_empty() {
         own.open().keep_unknown(writes.unknown.clone());
     }
@@ -391,12 +410,14 @@ async fn ask_routers(task: &Task, def: &NodeDef, row: &Row) -> Result<Vec<Routes
                 Asked::Awaited(router.route(context))
             }
         });
-        let asked = catch_unwind(start).map_err(|panic| {
+        let panicked = |panic: Box<dyn std::any::Any + Send>| {
             NodeError::panicked(task.name(), &format!("in a router: {}", panic_text(&*panic)))
-        })?;
-        all.push(match asked {
+        };
+        all.push(match catch_unwind(start).map_err(panicked)? {
             Asked::Answered(routes) => routes?,
-            Asked::Awaited(future) => future.await?,
+            Asked::Awaited(future) => {
+                AssertUnwindSafe(future).catch_unwind().await.map_err(panicked)??
+            }
         });
     }
     Ok(all)
@@ -407,36 +428,56 @@ enum Asked {
     Awaited(BoxFuture<Result<Routes, NodeError>>),
 }
 
-/// Applies writes to a row, and says how to take them back; also after a failure, those that were applied.
-fn stage(
+/// Makes the writes of one node to a row, and says how to take them back; also after a failure, those that were made.
+fn write_own(
     task: &Task,
     row: &mut Row,
     writes: &Writes,
-) -> (Vec<(usize, Taken)>, Result<(), NodeError>) {
+    taken: &mut Vec<(usize, Taken)>,
+) -> Result<(), NodeError> {
+    let made = catch_unwind(AssertUnwindSafe(|| try_write_own(task, row, writes, taken)));
+    made.unwrap_or_else(|panic| {
+        let text = format!("in a reducer: {}", panic_text(&*panic));
+        Err(NodeError::panicked(task.name(), &text))
+    })
+}
+
+fn try_write_own(
+    task: &Task,
+    row: &mut Row,
+    writes: &Writes,
+    taken: &mut Vec<(usize, Taken)>,
+) -> Result<(), NodeError> {
     let layout = &task.inner.superstep.layout;
     let mut open = row.open();
-    let mut taken = Vec::with_capacity(writes.list.len());
     let mut emptied = Vec::new();
     for (at, write) in &writes.list {
         let spec = &layout.channels[*at];
-        let folds = matches!(spec.kind, Kind::Reduce | Kind::Delta(_) | Kind::Topic { .. });
-        let fresh = matches!(spec.kind, Kind::Topic { accumulate: false }) && !emptied.contains(at);
-        let staged = match write.clone() {
-            WriteValue::Update(update) if folds && !fresh => Staged::Reduce(update),
-            WriteValue::Update(value) | WriteValue::Overwrite(value) => {
-                emptied.push(*at);
-                Staged::Set(value)
-            }
+        let refused = |error: crate::state::ChannelError| {
+            let text = format!("channel `{}` did not take a write: {error}", spec.name);
+            NodeError::bad_route("TypeError", text)
         };
-        match open.stage(*at, staged) {
-            Ok(undo) => taken.push((*at, undo)),
-            Err(error) => {
-                let text = format!("channel `{}` did not take a write: {error}", spec.name);
-                return (taken, Err(NodeError::bad_route("TypeError", text)));
+        let folds = matches!(spec.kind, Kind::Reduce | Kind::Delta(_) | Kind::Topic { .. });
+        let overwrites = |(other, write): &(usize, WriteValue)| {
+            other == at && matches!(write, WriteValue::Overwrite(_))
+        };
+        match write.clone() {
+            // Beside an overwrite, other writes to the channel do not count.
+            WriteValue::Update(_) if folds && writes.list.iter().any(overwrites) => {}
+            WriteValue::Update(update) if folds => {
+                if spec.kind == (Kind::Topic { accumulate: false }) && !emptied.contains(at) {
+                    emptied.push(*at);
+                    taken.push((*at, open.empty(*at)));
+                }
+                taken.push((*at, open.undo(*at, &update)));
+                open.reduce(*at, update).map_err(refused)?;
+            }
+            WriteValue::Update(value) | WriteValue::Overwrite(value) => {
+                taken.push((*at, open.swap(*at, value).map_err(refused)?));
             }
         }
     }
-    (taken, Ok(()))
+    Ok(())
 }
 
 /// What a node of the dynamic kind returned that is no update.

@@ -220,13 +220,18 @@ impl Driver {
             if let Some(reason) = self.run.control.drain_reason() {
                 return Ok(Stop::Drained(reason));
             }
+            if let Some(sink) = &self.run.sink {
+                sink.taken().await;
+            }
             self.emit_starts(&entries);
             let names: Vec<_> = if self.breakpoints.after.is_empty() {
                 Vec::new()
             } else {
                 entries.iter().map(|entry| entry.node).collect()
             };
-            let entries = match self.execute(&superstep, entries).await? {
+            let executed = self.execute(&superstep, entries).await;
+            self.unsaved.append(&mut super::task::lock(&superstep.unsaved));
+            let entries = match executed? {
                 StepEnd::Finished(entries) => entries,
                 StepEnd::Stopped(stop, entries) => {
                     self.keep_for_show(entries);
@@ -292,6 +297,7 @@ impl Driver {
                     .map(|(name, blob)| record::decode_write(&self.layout, name, blob));
                 entry.writes = Some(writes.collect::<Result<_, _>>()?);
                 entry.kept = true;
+                self.pending.take_up(id);
                 continue;
             }
             let def = &self.layout.nodes[entry.node];
@@ -307,6 +313,7 @@ impl Driver {
                     .map(|(name, blob)| record::decode_write(&self.layout, name, blob));
                 handler.writes = Some(writes.collect::<Result<_, _>>()?);
                 handler.kept = true;
+                self.pending.take_up(handler.task.id());
             }
             entries.push(handler);
         }
@@ -338,7 +345,7 @@ impl Driver {
     }
 
     fn emit_starts(&self, entries: &[Entry]) {
-        for entry in entries.iter().filter(|entry| !entry.is_handler) {
+        for entry in entries {
             let def = &self.layout.nodes[entry.node];
             if !def.hidden && self.emitter.wants_tasks() {
                 let input = entry.input_value(&self.layout, &self.head, self.step, self.stop);
@@ -361,15 +368,28 @@ impl Driver {
         let mut ran: Vec<_> = entries.iter().map(|entry| entry.task.clone()).collect();
         let tasks = self.applied(superstep, entries);
         self.note_overwrites(&tasks);
-        if let Err(error) = apply(&self.layout, &mut self.head, tasks) {
+        // Storing at the end stores the head, so it must not be left half changed.
+        let undo = self.run.durability == Durability::Exit;
+        if let Err(error) = apply(&self.layout, &mut self.head, tasks, undo) {
             ran.sort_by_cached_key(|task| task.inner.path.text());
             return Err(self.fail_barrier(&error, &ran).await);
         }
         self.emitter.values_if_changed(&self.head);
+        self.force_dropped_deltas();
         self.pending.clear();
         self.replaying = false;
         self.seeds.clear();
         self.save(Source::Loop).await
+    }
+
+    /// Stored writes to delta channels of tasks that this run did not take up would be replayed with the others. So these
+    /// channels store their whole value.
+    pub(super) fn force_dropped_deltas(&mut self) {
+        for name in self.pending.dropped_channels() {
+            if let Some(at) = self.layout.slot_by_name.get(&name) {
+                self.recorder.forced.insert(*at);
+            }
+        }
     }
 
     /// The tasks of a superstep in the order in which their writes are folded.
@@ -397,6 +417,7 @@ impl Driver {
     async fn fail_barrier(&mut self, error: &ApplyError, ran: &[Task]) -> RunError {
         let names: Vec<_> = ran.iter().map(|task| task.inner.name.clone()).collect();
         let failed = apply_error(error, &names, self.step);
+        let undo = self.run.durability == Durability::Exit;
         if let (Some(saver), Some(thread)) = (&self.saver, &self.run.thread) {
             let text = format!("{}({:?})", failed.kind(), failed.to_string());
             let tasks = error.tasks.iter().filter_map(|at| ran.get(*at));
@@ -414,7 +435,11 @@ impl Driver {
             let involved: Vec<TaskId> = writes.iter().map(|write| write.task).collect();
             let others = std::mem::take(&mut self.unsaved);
             let others = others.into_iter().filter(|write| !involved.contains(&write.task));
-            let all = others.chain(writes).collect();
+            let all: Vec<TaskWrites> = others.chain(writes).collect();
+            if undo {
+                self.unsaved = all;
+                return failed;
+            }
             if self.stored == Some(self.id)
                 && let Err(error) = saver.put_writes(thread, &self.ns, self.id, all).await
             {
@@ -428,7 +453,9 @@ impl Driver {
     pub(super) async fn save(&mut self, source: Source) -> Result<(), RunError> {
         let id = self.next_id(self.step, Some(self.id));
         self.recorder.count(&self.head);
-        self.before = self.stored;
+        if self.run.durability != Durability::Exit {
+            self.before = self.stored;
+        }
         self.id = id;
         let step = self.step;
         self.step += 1;
@@ -553,7 +580,7 @@ impl Driver {
         let tasks = self.applied(&superstep, entries);
         // The writes are stored; if they conflict, that is found when the superstep completes.
         let mut shown = self.head.clone();
-        if apply(&self.layout, &mut shown, tasks).is_ok() {
+        if apply(&self.layout, &mut shown, tasks, false).is_ok() {
             self.head = shown;
             self.emitter.values_if_changed(&self.head);
         }

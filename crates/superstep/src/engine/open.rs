@@ -117,7 +117,7 @@ impl Driver {
         if !writes.is_empty() {
             let tasks = vec![self.input_writes(writes)];
             let before = self.head.updated.take();
-            apply(&self.layout, &mut self.head, tasks)
+            apply(&self.layout, &mut self.head, tasks, false)
                 .map_err(|error| apply_error(&error, &[], self.step))?;
             // What was to run before the command is still to run.
             self.head.updated = before.map(|mut updated| {
@@ -155,6 +155,8 @@ impl Driver {
     /// Begins a branch at the checkpoint that was addressed.
     async fn fork(&mut self) -> Result<(), RunError> {
         self.pending.forget_tasks();
+        // As after any change from outside, every node is looked at.
+        self.head.updated = None;
         for (at, _) in self.layout.channels.iter().enumerate() {
             // Writes stored beside the old checkpoint belong to the other branch.
             self.recorder.forced.insert(at);
@@ -170,8 +172,9 @@ impl Driver {
             tasks.push(self.input_writes(vec![Write::Start(control, value)]));
         }
         tasks.extend(self.discarded());
-        apply(&self.layout, &mut self.head, tasks)
+        apply(&self.layout, &mut self.head, tasks, false)
             .map_err(|error| apply_error(&error, &[], self.step))?;
+        self.force_dropped_deltas();
         self.pending.clear();
         self.save(Source::Input).await
     }
@@ -372,6 +375,10 @@ impl Driver {
             all.push((RESUME.into(), Blob::from_value(&answer)?));
         }
         let mut writes = Vec::new();
+        let exit = self.run.durability == Durability::Exit;
+        if exit {
+            all.retain(|(name, _)| &**name != RESUME);
+        }
         if !all.is_empty() {
             writes.push(TaskWrites {
                 task: TaskId::NULL,
@@ -397,7 +404,7 @@ impl Driver {
                 replaces: false,
             });
         }
-        if self.run.durability == Durability::Exit {
+        if exit {
             self.unsaved.extend(writes);
             return Ok(());
         }

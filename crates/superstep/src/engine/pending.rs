@@ -1,6 +1,6 @@
 //! What is stored beside a checkpoint: the work of a superstep that is not complete.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use superstep_checkpoint::{Blob, Error, Interrupt, PendingWrite, TaskId, Value};
@@ -14,6 +14,8 @@ pub(crate) struct Pending {
     /// Writes of commands, which belong to no task.
     pub(crate) commands: Vec<(Arc<str>, Blob)>,
     tasks: HashMap<TaskId, TaskRecord>,
+    /// Tasks whose stored writes were handed back to them.
+    taken_up: HashSet<TaskId>,
     /// Tasks that finished in a superstep that stopped.
     pub(crate) finished: Vec<Entry>,
 }
@@ -83,6 +85,18 @@ impl Pending {
     pub(crate) fn clear(&mut self) {
         self.commands.clear();
         self.tasks.clear();
+        self.taken_up.clear();
+    }
+
+    /// Takes note that the stored writes of a task were handed back to it.
+    pub(crate) fn take_up(&mut self, id: TaskId) {
+        self.taken_up.insert(id);
+    }
+
+    /// The channels that have stored writes of tasks that nobody took up.
+    pub(crate) fn dropped_channels(&self) -> Vec<Arc<str>> {
+        let dropped = self.tasks.iter().filter(|(id, _)| !self.taken_up.contains(id));
+        dropped.flat_map(|(_, task)| task.output.iter().map(|(name, _)| name.clone())).collect()
     }
 
     pub(crate) fn task(&self, id: TaskId) -> Option<&TaskRecord> {

@@ -20,6 +20,7 @@ pub(crate) const RESUME: &str = "__resume__";
 pub(crate) const NO_WRITES: &str = "__no_writes__";
 pub(crate) const RETURN: &str = "__return__";
 const INPUT: &str = "__input__";
+const BUMPS: &str = "__snapshot_bumps__";
 
 /// A delta channel stores its whole value at the latest after this many supersteps.
 const SUPERSTEPS_MAX: u64 = 5000;
@@ -170,6 +171,7 @@ impl Recorder {
                 if let Some(seen) = head.seen_interrupt.as_mut().filter(|seen| seen[at] == before) {
                     seen[at] = head.newest;
                     head.news.interrupt = true;
+                    self.note_bump(at, before, head.newest);
                 }
             }
         }
@@ -206,6 +208,16 @@ impl Recorder {
         if std::mem::take(&mut head.news.interrupt) {
             self.note_interrupt(head);
         }
+    }
+
+    /// Leaves a note of which version was really seen, for whoever reads the checkpoint.
+    fn note_bump(&mut self, at: usize, before: u64, after: u64) {
+        let name = self.names[at].clone();
+        let mut bumps = self.seen.get(BUMPS).cloned().unwrap_or_else(SharedMap::new_sync);
+        let (before, after) = (self.text(before), self.text(after));
+        bumps.insert_mut(format!("{INTERRUPT}:{name}").into(), before);
+        bumps.insert_mut(format!("{INTERRUPT}|{name}").into(), after);
+        self.seen.insert_mut(BUMPS.into(), bumps);
     }
 
     fn note_interrupt(&mut self, head: &Head) {
@@ -293,7 +305,7 @@ impl Recorder {
                 history.writes.iter().map(|blob| layout.schema.parse_write(at, blob.to_value()?));
             for write in writes {
                 let write = write.map_err(|error| damaged(stored, &name, &error))?;
-                row.reduce(at, write)
+                row.write(at, write)
                     .map_err(|error| damaged(stored, &name, &Error::codec(error)))?;
             }
             head.filled[at] = true;

@@ -4,7 +4,7 @@ use std::any::{Any, TypeId};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex};
-use std::task::Waker;
+use std::task::{Poll, Waker};
 
 use superstep_checkpoint::{AnyCache, AnyStore, CheckpointId, IdClock, InterruptId, Value};
 
@@ -112,6 +112,8 @@ pub(crate) struct Sink {
     /// Ids of messages that were shown.
     messages: Mutex<HashSet<String>>,
     reader: Mutex<Option<Waker>>,
+    /// Graphs that wait until all events are taken.
+    writers: Mutex<Vec<Waker>>,
 }
 
 impl fmt::Debug for Sink {
@@ -129,6 +131,7 @@ impl Sink {
             queue: Mutex::default(),
             messages: Mutex::default(),
             reader: Mutex::default(),
+            writers: Mutex::default(),
         }
     }
 
@@ -154,7 +157,24 @@ impl Sink {
     }
 
     pub(crate) fn pop(&self) -> Option<Event> {
-        lock(&self.queue).pop_front()
+        let mut queue = lock(&self.queue);
+        let event = queue.pop_front();
+        if queue.is_empty() {
+            lock(&self.writers).drain(..).for_each(Waker::wake);
+        }
+        event
+    }
+
+    /// Waits until all events were taken: no superstep begins before.
+    pub(crate) async fn taken(&self) {
+        std::future::poll_fn(|cx| {
+            if lock(&self.queue).is_empty() {
+                return Poll::Ready(());
+            }
+            lock(&self.writers).push(cx.waker().clone());
+            Poll::Pending
+        })
+        .await;
     }
 
     pub(crate) fn watch(&self, waker: &Waker) {

@@ -124,7 +124,7 @@ fn apply_commands(layout: &Layout, head: &mut Head, pending: &Pending) -> Result
     };
     let mut changed = head.clone();
     // A look never fails because of what is waiting to be applied.
-    if apply(layout, &mut changed, vec![command]).is_ok() {
+    if apply(layout, &mut changed, vec![command], false).is_ok() {
         *head = changed;
     }
     Ok(())
@@ -151,7 +151,7 @@ fn with_finished(
     finished.sort_by_cached_key(|entry| entry.task.inner.path.text());
     let mut changed = head.clone();
     let tasks = finished.into_iter().map(Entry::into_applied).collect();
-    Ok(if apply(layout, &mut changed, tasks).is_ok() { changed } else { head })
+    Ok(if apply(layout, &mut changed, tasks, false).is_ok() { changed } else { head })
 }
 
 async fn task_snapshot(

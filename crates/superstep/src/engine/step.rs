@@ -2,13 +2,14 @@
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
 use futures_util::stream::FuturesUnordered;
-use superstep_checkpoint::{Blob, CacheKey, Error, Interrupt, TaskWrites, Value};
+use superstep_checkpoint::{AnyCache, Blob, CacheKey, Error, Interrupt, TaskWrites, Value};
 use tokio::time::{Instant, sleep_until};
 
 use super::apply::{Actor, Applied};
@@ -21,7 +22,7 @@ use super::layout::{Layout, NodeDef, Reads};
 use super::plan::{Cause, Planned};
 use super::record::{self, ERROR, ERROR_SOURCE, INTERRUPT, NO_WRITES, RESUME};
 use super::task::{Identity, Superstep, Suspension, Task, lock};
-use crate::error::{NodeError, RunError};
+use crate::error::{NodeError, RunError, panic_text};
 use crate::graph::TimeoutPolicy;
 use crate::node::{BoxFuture, Failure, Output};
 use crate::run::{Data, Durability, MessageEvent, Mode};
@@ -221,6 +222,8 @@ struct Futures {
     lone: Option<Running>,
     tasks: Set<Running>,
     waiting: VecDeque<usize>,
+    /// Error handlers: they start when the failure they handle is stored.
+    handlers: VecDeque<usize>,
     children: Set<BoxFuture<()>>,
     saves: Set<Saving>,
     running: usize,
@@ -305,7 +308,8 @@ impl Driver {
         let to_run = |entry: &Entry| entry.writes.is_none() && !entry.handled;
         futures.waiting =
             entries.iter().enumerate().filter(|(_, e)| to_run(e)).map(|(at, _)| at).collect();
-        let lone = futures.waiting.len() == 1;
+        // A superstep with a time limit may be given up with its task and all that the task has.
+        let lone = futures.waiting.len() == 1 && self.graph.step_timeout.is_none();
         let mut state = StepState::default();
         if lone {
             let at = futures.waiting.pop_front().unwrap_or_default();
@@ -344,7 +348,10 @@ impl Driver {
                     }
                     self.start_waiting(&mut futures, &entries);
                 }
-                Happened::Saved(saved) => saved?,
+                Happened::Saved(saved) => {
+                    saved?;
+                    self.start_waiting(&mut futures, &entries);
+                }
                 Happened::TimedOut => {
                     let limit = self.graph.step_timeout.unwrap_or_default();
                     let error = RunError::StepTimeout { step: self.step, limit };
@@ -358,6 +365,9 @@ impl Driver {
 
     fn start_waiting(&self, futures: &mut Futures, entries: &[Entry]) {
         let limit = self.run.max_concurrency.unwrap_or(usize::MAX).max(1);
+        if futures.saves.is_empty() {
+            futures.waiting.append(&mut futures.handlers);
+        }
         while futures.running < limit {
             let Some(at) = futures.waiting.pop_front() else { return };
             let job = entries[at].job(&self.layout, &self.head.controls, self.head.row.clone());
@@ -408,15 +418,16 @@ impl Driver {
                 if let Some(answers) = answers {
                     stored.push((RESUME, Value::List(answers)));
                 }
-                self.store(futures, &task, encode(stored)?);
                 let Some(handler) = def.handler else {
+                    self.store(futures, &task, encode(stored)?);
                     let node = task.inner.name.clone();
                     return Ok(Some(RunError::Node { node, task: task.id(), error }));
                 };
                 entry.handled = true;
                 let handler = Entry::handler(superstep, entry, handler, error);
                 entries.push(handler);
-                futures.waiting.push_back(entries.len() - 1);
+                futures.handlers.push_back(entries.len() - 1);
+                self.store(futures, &task, encode(stored)?);
             }
             End::Suspended(suspension) => {
                 self.suspended(futures, state, &task, def, suspension, answers)?;
@@ -465,7 +476,8 @@ impl Driver {
         let (Some(saver), Some(thread)) = (&self.saver, &self.run.thread) else { return };
         let writes =
             TaskWrites { task: task.id(), path: task.inner.path.text(), writes, replaces: false };
-        let last = futures.running == 0 && futures.waiting.is_empty();
+        let last =
+            futures.running == 0 && futures.waiting.is_empty() && futures.handlers.is_empty();
         if last || self.run.durability == Durability::Exit {
             self.unsaved.push(writes);
             return;
@@ -510,11 +522,11 @@ impl Driver {
         let mut writes = std::mem::take(&mut self.unsaved);
         for (at, entry) in entries.iter().enumerate() {
             let open = entry.writes.is_none() && !entry.handled && !entry.ended;
-            if !open || !begun(&at) || self.saver.is_none() {
+            let stores = self.saver.is_some() && self.run.durability != Durability::Exit;
+            if !open || !begun(&at) || !stores {
                 continue;
             }
             let cancelled = NodeError::cancelled(entry.task.name());
-            self.emitter.task_end(&entry.task, self.step, &[], Some(&cancelled), &[]);
             if let Ok(stored) = encode(vec![(ERROR, Value::from(cancelled.stored()))]) {
                 writes.push(TaskWrites {
                     task: entry.task.id(),
@@ -568,29 +580,31 @@ impl Driver {
         Ok(StepEnd::Stopped(stop, entries))
     }
 
-    fn cache_key(&self, entry: &Entry) -> Option<CacheKey> {
-        let cache = self
-            .graph
-            .cache
-            .as_ref()
-            .or_else(|| self.run.cache.as_ref().filter(|_| !self.is_nested()));
-        let policy = self.layout.nodes[entry.node].options.cache.as_ref()?;
-        cache?;
+    /// The cache and the key for a task, if its result is to be cached.
+    fn cache_key(&self, entry: &Entry) -> Result<Option<(AnyCache, CacheKey)>, RunError> {
+        let policy = self.layout.nodes[entry.node].options.cache.as_ref();
+        let cache = self.run.cache.as_ref().filter(|_| !self.is_nested());
+        let (Some(policy), Some(cache)) = (policy, cache) else { return Ok(None) };
         let input = entry.input_value(&self.layout, &self.head, self.step, self.stop);
-        Some(CacheKey {
-            ns: cache_ns(&self.layout.name, &entry.task.inner.name),
-            key: emit::cache_key(&input, policy),
-        })
+        let key = catch_unwind(AssertUnwindSafe(|| emit::cache_key(&input, policy)));
+        let key = key.map_err(|panic| {
+            let text = format!("in the key of its cache: {}", panic_text(&*panic));
+            let node = entry.task.inner.name.clone();
+            let error = NodeError::panicked(&node, &text);
+            RunError::Node { node, task: entry.task.id(), error }
+        })?;
+        let ns = cache_ns(&self.layout.name, &entry.task.inner.name);
+        Ok(Some((cache.clone(), CacheKey { ns, key })))
     }
 
     /// Gives tasks whose result is cached that result.
     async fn use_cache(&mut self, entries: &mut [Entry]) -> Result<(), RunError> {
-        let Some(cache) = self.run.cache.clone().filter(|_| !self.is_nested()) else {
+        if self.run.cache.is_none() {
             return Ok(());
-        };
+        }
         let mut found = Vec::new();
         for (at, entry) in entries.iter().enumerate().filter(|(_, e)| e.writes.is_none()) {
-            let Some(key) = self.cache_key(entry) else { continue };
+            let Some((cache, key)) = self.cache_key(entry)? else { continue };
             let Some(cached) = cache.get(&key).await? else { continue };
             let writes =
                 cached.iter().map(|(name, blob)| record::decode_write(&self.layout, name, blob));
@@ -619,14 +633,11 @@ impl Driver {
         writes: &[Write],
         futures: &mut Futures,
     ) -> Result<(), RunError> {
-        let (Some(cache), Some(key)) = (&self.run.cache, self.cache_key(entry)) else {
-            return Ok(());
-        };
+        let Some((cache, key)) = self.cache_key(entry)? else { return Ok(()) };
         let ttl = self.layout.nodes[entry.node].options.cache.as_ref().and_then(|p| p.ttl);
         let stored =
             writes.iter().filter_map(|w| record::encode_write(&self.layout, w).transpose());
         let stored = stored.collect::<Result<Vec<_>, _>>()?;
-        let cache = cache.clone();
         futures.saves.push(Box::pin(async move { cache.put(key, stored, ttl).await }));
         Ok(())
     }

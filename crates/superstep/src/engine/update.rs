@@ -219,7 +219,7 @@ impl<'a> Updater<'a> {
         let commands: Vec<Write> = commands.collect::<Result<_, _>>()?;
         if !commands.is_empty() {
             let task = Applied { name: INPUT.into(), actor: Actor::Input, writes: commands };
-            apply(&layout, &mut self.head, vec![task])
+            apply(&layout, &mut self.head, vec![task], false)
                 .map_err(|error| apply_error(&error, &[], self.step()))?;
         }
         self.head.updated = None;
@@ -271,7 +271,7 @@ impl<'a> Updater<'a> {
         }
         let names: Vec<_> = tasks.iter().map(|task| task.name.clone()).collect();
         let overwritten = overwritten(&tasks);
-        apply(&layout, &mut self.head, tasks)
+        apply(&layout, &mut self.head, tasks, false)
             .map_err(|error| apply_error(&error, &names, self.step()))?;
         let step = self.step();
         let writes = if self.superseded() || self.stored.is_none() {
@@ -408,7 +408,7 @@ impl<'a> Updater<'a> {
                 writes: state.collect(),
             });
         }
-        apply(&layout, &mut self.head, tasks)
+        apply(&layout, &mut self.head, tasks, false)
             .map_err(|error| apply_error(&error, &[], self.step()))?;
         self.force_snapshots();
         let (step, parent) = (self.step(), self.stored.as_ref().map(|s| s.checkpoint.id));
@@ -431,7 +431,7 @@ impl<'a> Updater<'a> {
             actor: Actor::Input,
             writes: vec![Write::Start(control, start)],
         };
-        apply(&layout, &mut self.head, vec![task])
+        apply(&layout, &mut self.head, vec![task], false)
             .map_err(|error| apply_error(&error, &[], self.step()))?;
         let step = self.stored.as_ref().map_or(-1, |stored| stored.metadata.step + 1);
         self.force_snapshots();
@@ -463,9 +463,7 @@ impl<'a> Updater<'a> {
         let layout = &self.graph.layout;
         let id = self.ids.next(step, Some(self.base));
         self.recorder.count(&self.head);
-        if source == Source::Update {
-            self.head.updated = None;
-        }
+        self.head.updated = None;
         let (checkpoint, changed) = self.recorder.checkpoint(layout, &mut self.head, id)?;
         let parents = self.stored.as_ref().map(|s| s.metadata.parents.clone()).unwrap_or_default();
         let metadata = Metadata {

@@ -223,10 +223,7 @@ impl<'a, T: Recordable> Call<'a, T> {
                     Err(error) => error,
                 },
             };
-            match retry_after(&self.retry, &error, attempt) {
-                Some(wait) => tokio::time::sleep(wait).await,
-                None => return Err(error),
-            }
+            tokio::time::sleep(retry_after(&self.retry, error, attempt)?).await;
             attempt += 1;
         }
     }

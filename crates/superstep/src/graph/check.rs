@@ -52,7 +52,7 @@ impl<S: State, O> StateGraph<S, O> {
         self.check_nodes(&mut problems);
         self.check_edges(&mut problems);
         self.check_breakpoints(&mut problems);
-        if problems.is_empty() && !self.lenient {
+        if !self.lenient {
             self.check_reach(&mut problems);
         }
         let warnings = if problems.is_empty() { self.concurrent_writes() } else { Vec::new() };
@@ -223,6 +223,9 @@ impl<S: State, O> StateGraph<S, O> {
 
     fn check_reach(&self, problems: &mut Vec<String>) {
         let successors = self.successors();
+        if !successors.contains_key(START) {
+            return;
+        }
         let mut reached = HashSet::from([START]);
         let mut queue = VecDeque::from([START]);
         while let Some(node) = queue.pop_front() {
@@ -235,7 +238,8 @@ impl<S: State, O> StateGraph<S, O> {
             }
         }
         for (from, to) in &self.joins {
-            for name in from.iter().filter(|name| !reached.contains(&***name)) {
+            let known = |name: &&Arc<str>| self.unknown(name).is_none();
+            for name in from.iter().filter(known).filter(|name| !reached.contains(&***name)) {
                 problems.push(format!(
                     "the join before `{to}` waits for `{name}`, which nothing leads to; it would wait for ever"
                 ));
@@ -283,6 +287,11 @@ impl<S: State, O> StateGraph<S, O> {
         let mut ways: HashMap<&str, Vec<Vec<&str>>> = HashMap::new();
         for (from, to) in &self.edges {
             ways.entry(from).or_default().push(vec![to]);
+        }
+        for (from, to) in &self.joins {
+            for from in from {
+                ways.entry(from).or_default().push(vec![to]);
+            }
         }
         for branch in &self.branches {
             let targets = branch.targets.0.iter().flatten().map(|(_, to)| &**to);

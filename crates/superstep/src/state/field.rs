@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 use superstep_checkpoint::{Blob, Error, Ext, Value, from_value, to_value};
 
 use super::reduce::{Reducer, Undo};
-use super::schema::{Channel, ChannelError, Staged, Taken};
+use super::schema::{Channel, ChannelError, Taken};
 use super::writes::Payload;
 
 /// What a field of a state must be: storable, and with a value to begin with.
@@ -42,29 +42,31 @@ impl<S: 'static, T: FieldValue, R: Reducer<T>> Channel<S> for Field<S, T, R>
 where
     R::Update: UpdateValue,
 {
-    fn set(&self, state: &mut S, value: Payload) -> Result<(), ChannelError> {
-        *(self.get_mut)(state) = value.take::<T>().map_err(mismatch)?;
-        Ok(())
-    }
-
     fn reduce(&self, state: &mut S, update: Payload) -> Result<(), ChannelError> {
         R::reduce((self.get_mut)(state), update.take::<R::Update>().map_err(mismatch)?);
         Ok(())
     }
 
-    fn stage(&self, state: &mut S, write: Staged) -> Result<Taken, ChannelError> {
-        let value = (self.get_mut)(state);
-        Ok(Taken::new(match write {
-            Staged::Reduce(update) => R::stage(value, update.take().map_err(mismatch)?),
-            Staged::Set(whole) => {
-                Undo::Restore(std::mem::replace(value, whole.take().map_err(mismatch)?))
-            }
-        }))
+    fn swap(&self, state: &mut S, value: Payload) -> Result<Taken, ChannelError> {
+        let value = value.take::<T>().map_err(mismatch)?;
+        Ok(Taken::new(Undo::Restore(std::mem::replace((self.get_mut)(state), value))))
     }
 
-    fn unstage(&self, state: &mut S, taken: Taken) {
+    fn empty(&self, state: &mut S) -> Taken {
+        Taken::new(Undo::Restore(std::mem::take((self.get_mut)(state))))
+    }
+
+    fn undo(&self, state: &S, update: &Payload) -> Taken {
+        let value = (self.get)(state);
+        Taken::new(match update.downcast_ref::<R::Update>() {
+            Some(update) => R::undo(value, update),
+            None => Undo::Restore(value.clone()),
+        })
+    }
+
+    fn take_back(&self, state: &mut S, taken: Taken) {
         if let Ok(undo) = taken.0.downcast::<Undo<T>>() {
-            R::unstage((self.get_mut)(state), *undo);
+            R::take_back((self.get_mut)(state), *undo);
         }
     }
 

@@ -82,7 +82,7 @@ pub use reduce::{Append, Last, Max, Merge, Messages, Reducer, Sum, Undo, Union};
 pub(crate) use row::Row;
 pub(crate) use schema::ErasedSchema;
 pub(crate) use schema::Spec;
-pub use schema::{Channel, ChannelError, Deltas, Kind, Managed, Schema, Staged, Taken};
+pub use schema::{Channel, ChannelError, Deltas, Kind, Managed, Schema, Taken};
 pub use table::{Fold, Table, TableChannel, TableSchema};
 pub use writes::{Payload, Update, Writes};
 pub(crate) use writes::{Unfit, WriteValue};

@@ -23,21 +23,19 @@ pub trait Reducer<T>: 'static {
     /// Folds one update in.
     fn reduce(value: &mut T, update: Self::Update);
 
-    /// Folds one update in and says how to take it back.
+    /// How to take an update back that is about to be folded in.
     ///
     /// A router sees the state with the writes of its own node before the barrier; this is how that is done without
     /// copying the state. The default keeps a clone of the value.
-    fn stage(value: &mut T, update: Self::Update) -> Undo<T>
+    fn undo(value: &T, _update: &Self::Update) -> Undo<T>
     where
         T: Clone,
     {
-        let before = value.clone();
-        Self::reduce(value, update);
-        Undo::Restore(before)
+        Undo::Restore(value.clone())
     }
 
-    /// Takes a staged update back. A reducer whose [`stage`](Self::stage) gives [`Undo::Truncate`] says here what that means.
-    fn unstage(value: &mut T, undo: Undo<T>) {
+    /// Takes an update back. A reducer whose [`undo`](Self::undo) gives [`Undo::Truncate`] says here what that means.
+    fn take_back(value: &mut T, undo: Undo<T>) {
         if let Undo::Restore(before) = undo {
             *value = before;
         }
@@ -49,7 +47,7 @@ pub trait Reducer<T>: 'static {
     }
 }
 
-/// How a staged update is taken back.
+/// How an update is taken back.
 #[derive(Debug)]
 pub enum Undo<T> {
     /// By putting this value back.
@@ -69,10 +67,6 @@ impl<T> Reducer<T> for Last {
     fn reduce(value: &mut T, update: T) {
         *value = update;
     }
-
-    fn stage(value: &mut T, update: T) -> Undo<T> {
-        Undo::Restore(std::mem::replace(value, update))
-    }
 }
 
 /// Appends a list to a list.
@@ -88,13 +82,11 @@ impl<T> Reducer<Vec<T>> for Append {
         value.extend(update);
     }
 
-    fn stage(value: &mut Vec<T>, update: Vec<T>) -> Undo<Vec<T>> {
-        let before = value.len();
-        value.extend(update);
-        Undo::Truncate(before)
+    fn undo(value: &Vec<T>, _: &Vec<T>) -> Undo<Vec<T>> {
+        Undo::Truncate(value.len())
     }
 
-    fn unstage(value: &mut Vec<T>, undo: Undo<Vec<T>>) {
+    fn take_back(value: &mut Vec<T>, undo: Undo<Vec<T>>) {
         match undo {
             Undo::Restore(before) => *value = before,
             Undo::Truncate(len) => value.truncate(len),
@@ -114,13 +106,11 @@ impl Reducer<String> for Append {
         value.push_str(&update);
     }
 
-    fn stage(value: &mut String, update: String) -> Undo<String> {
-        let before = value.len();
-        value.push_str(&update);
-        Undo::Truncate(before)
+    fn undo(value: &String, _: &String) -> Undo<String> {
+        Undo::Truncate(value.len())
     }
 
-    fn unstage(value: &mut String, undo: Undo<String>) {
+    fn take_back(value: &mut String, undo: Undo<String>) {
         match undo {
             Undo::Restore(before) => *value = before,
             Undo::Truncate(len) => value.truncate(len),
@@ -229,21 +219,15 @@ impl<M: Identified> Reducer<Vec<M>> for Messages {
         update.apply(value);
     }
 
-    fn stage(value: &mut Vec<M>, update: MessageUpdate<M>) -> Undo<Vec<M>>
-    where
-        Vec<M>: Clone,
-    {
+    fn undo(value: &Vec<M>, update: &MessageUpdate<M>) -> Undo<Vec<M>> {
         if update.only_adds_to(value) {
-            let before = value.len();
-            update.apply(value);
-            return Undo::Truncate(before);
+            Undo::Truncate(value.len())
+        } else {
+            Undo::Restore(value.clone())
         }
-        let before = value.clone();
-        update.apply(value);
-        Undo::Restore(before)
     }
 
-    fn unstage(value: &mut Vec<M>, undo: Undo<Vec<M>>) {
+    fn take_back(value: &mut Vec<M>, undo: Undo<Vec<M>>) {
         match undo {
             Undo::Restore(before) => *value = before,
             Undo::Truncate(len) => value.truncate(len),

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use superstep_checkpoint::{Blob, Error, Map, Value};
 
-use super::schema::{ChannelError, ErasedSchema, Staged, Taken};
-use super::writes::WriteValue;
+use super::schema::{ChannelError, ErasedSchema, Taken};
+use super::writes::{Payload, WriteValue};
 
 /// The user's state together with the schema that knows its type.
 #[derive(Clone)]
@@ -75,24 +75,35 @@ pub(crate) struct OpenRow<'a> {
 }
 
 impl OpenRow<'_> {
-    pub(crate) fn set(&mut self, at: usize, value: WriteValue) -> Result<(), ChannelError> {
-        let (WriteValue::Update(value) | WriteValue::Overwrite(value)) = value;
-        self.schema.set(self.cells, at, value)
+    pub(crate) fn reduce(&mut self, at: usize, update: Payload) -> Result<(), ChannelError> {
+        self.schema.reduce(self.cells, at, update)
     }
 
-    pub(crate) fn reduce(&mut self, at: usize, write: WriteValue) -> Result<(), ChannelError> {
+    /// Folds an update in, or replaces the value.
+    pub(crate) fn write(&mut self, at: usize, write: WriteValue) -> Result<(), ChannelError> {
         match write {
             WriteValue::Update(update) => self.schema.reduce(self.cells, at, update),
-            WriteValue::Overwrite(value) => self.schema.set(self.cells, at, value),
+            WriteValue::Overwrite(value) => self.schema.swap(self.cells, at, value).map(drop),
         }
     }
 
-    pub(crate) fn stage(&mut self, at: usize, write: Staged) -> Result<Taken, ChannelError> {
-        self.schema.stage(self.cells, at, write)
+    /// Replaces the value and returns what puts the old one back.
+    pub(crate) fn swap(&mut self, at: usize, value: Payload) -> Result<Taken, ChannelError> {
+        self.schema.swap(self.cells, at, value)
     }
 
-    pub(crate) fn unstage(&mut self, at: usize, taken: Taken) {
-        self.schema.unstage(self.cells, at, taken);
+    /// Empties the channel and returns what puts the value back.
+    pub(crate) fn empty(&mut self, at: usize) -> Taken {
+        self.schema.empty(self.cells, at)
+    }
+
+    /// What takes an update back that is about to be folded in.
+    pub(crate) fn undo(&self, at: usize, update: &Payload) -> Taken {
+        self.schema.undo(self.cells, at, update)
+    }
+
+    pub(crate) fn take_back(&mut self, at: usize, taken: Taken) {
+        self.schema.take_back(self.cells, at, taken);
     }
 
     pub(crate) fn clear(&mut self, at: usize) {

@@ -79,14 +79,16 @@ pub trait Channel<S>: Send + Sync {
     fn start(&self) -> Option<Value> {
         None
     }
-    /// Replaces the value.
-    fn set(&self, state: &mut S, value: Payload) -> Result<(), ChannelError>;
     /// Folds an update in.
     fn reduce(&self, state: &mut S, update: Payload) -> Result<(), ChannelError>;
-    /// Folds an update in and returns what takes it back.
-    fn stage(&self, state: &mut S, write: Staged) -> Result<Taken, ChannelError>;
-    /// Takes a staged update back.
-    fn unstage(&self, state: &mut S, taken: Taken);
+    /// Replaces the value and returns what puts the old one back.
+    fn swap(&self, state: &mut S, value: Payload) -> Result<Taken, ChannelError>;
+    /// Empties the channel and returns what puts the value back.
+    fn empty(&self, state: &mut S) -> Taken;
+    /// What takes an update back that is about to be folded in.
+    fn undo(&self, state: &S, update: &Payload) -> Taken;
+    /// Takes a write back.
+    fn take_back(&self, state: &mut S, taken: Taken);
     /// Empties the channel.
     fn clear(&self, state: &mut S);
     /// Whether the value is an empty collection.
@@ -105,17 +107,7 @@ pub trait Channel<S>: Send + Sync {
     fn parse_value(&self, value: Value) -> Result<Payload, Error>;
 }
 
-/// A write that is to be staged.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum Staged {
-    /// Folds the payload in.
-    Reduce(Payload),
-    /// Replaces the value.
-    Set(Payload),
-}
-
-/// What takes a staged write back, for the channel that returned it.
+/// What takes a write back, for the channel that returned it.
 pub struct Taken(pub(super) Box<dyn Any + Send + Sync>);
 
 impl fmt::Debug for Taken {
@@ -266,25 +258,21 @@ pub(crate) trait ErasedSchema: Send + Sync {
     fn managed_values(&self) -> &[(Arc<str>, Managed)];
     fn fork(&self, state: &(dyn Any + Send + Sync)) -> Arc<dyn Any + Send + Sync>;
     fn keep_unknown(&self, state: &mut (dyn Any + Send + Sync), unknown: Map);
-    fn set(
-        &self,
-        state: &mut (dyn Any + Send + Sync),
-        at: usize,
-        value: Payload,
-    ) -> Result<(), ChannelError>;
     fn reduce(
         &self,
         state: &mut (dyn Any + Send + Sync),
         at: usize,
         update: Payload,
     ) -> Result<(), ChannelError>;
-    fn stage(
+    fn swap(
         &self,
         state: &mut (dyn Any + Send + Sync),
         at: usize,
-        write: Staged,
+        value: Payload,
     ) -> Result<Taken, ChannelError>;
-    fn unstage(&self, state: &mut (dyn Any + Send + Sync), at: usize, taken: Taken);
+    fn empty(&self, state: &mut (dyn Any + Send + Sync), at: usize) -> Taken;
+    fn undo(&self, state: &(dyn Any + Send + Sync), at: usize, update: &Payload) -> Taken;
+    fn take_back(&self, state: &mut (dyn Any + Send + Sync), at: usize, taken: Taken);
     fn clear(&self, state: &mut (dyn Any + Send + Sync), at: usize);
     fn is_empty(&self, state: &(dyn Any + Send + Sync), at: usize) -> bool;
     fn size(&self, state: &(dyn Any + Send + Sync), at: usize) -> Option<usize>;
@@ -330,15 +318,6 @@ impl<S: State> ErasedSchema for Schema<S> {
         own_mut::<S>(state).keep_unknown(unknown);
     }
 
-    fn set(
-        &self,
-        state: &mut (dyn Any + Send + Sync),
-        at: usize,
-        value: Payload,
-    ) -> Result<(), ChannelError> {
-        self.entries[at].ops.set(own_mut(state), value)
-    }
-
     fn reduce(
         &self,
         state: &mut (dyn Any + Send + Sync),
@@ -348,17 +327,25 @@ impl<S: State> ErasedSchema for Schema<S> {
         self.entries[at].ops.reduce(own_mut(state), update)
     }
 
-    fn stage(
+    fn swap(
         &self,
         state: &mut (dyn Any + Send + Sync),
         at: usize,
-        write: Staged,
+        value: Payload,
     ) -> Result<Taken, ChannelError> {
-        self.entries[at].ops.stage(own_mut(state), write)
+        self.entries[at].ops.swap(own_mut(state), value)
     }
 
-    fn unstage(&self, state: &mut (dyn Any + Send + Sync), at: usize, taken: Taken) {
-        self.entries[at].ops.unstage(own_mut(state), taken);
+    fn empty(&self, state: &mut (dyn Any + Send + Sync), at: usize) -> Taken {
+        self.entries[at].ops.empty(own_mut(state))
+    }
+
+    fn undo(&self, state: &(dyn Any + Send + Sync), at: usize, update: &Payload) -> Taken {
+        self.entries[at].ops.undo(own(state), update)
+    }
+
+    fn take_back(&self, state: &mut (dyn Any + Send + Sync), at: usize, taken: Taken) {
+        self.entries[at].ops.take_back(own_mut(state), taken);
     }
 
     fn clear(&self, state: &mut (dyn Any + Send + Sync), at: usize) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use superstep_checkpoint::{Blob, Error, Ext, Map, Value};
 
 use super::reduce::Undo;
-use super::schema::{Channel, ChannelError, Kind, Schema, Staged, Taken};
+use super::schema::{Channel, ChannelError, Kind, Schema, Taken};
 use super::writes::{Payload, Writes};
 use super::{Deltas, State};
 
@@ -186,32 +186,30 @@ impl Channel<Table> for Cell {
         self.start.clone()
     }
 
-    fn set(&self, table: &mut Table, value: Payload) -> Result<(), ChannelError> {
-        table.values[self.at] = Some(data(value)?);
-        Ok(())
-    }
-
     fn reduce(&self, table: &mut Table, update: Payload) -> Result<(), ChannelError> {
         self.fold(&mut table.values[self.at], data(update)?)
     }
 
-    fn stage(&self, table: &mut Table, write: Staged) -> Result<Taken, ChannelError> {
-        let slot = &mut table.values[self.at];
-        let undo = match (&self.fold, &*slot) {
-            (Some(Fold::Append), Some(Value::List(items))) => Undo::Truncate(items.len()),
-            _ => Undo::Restore(slot.clone()),
-        };
-        match write {
-            Staged::Reduce(update) => self.fold(slot, data(update)?)?,
-            Staged::Set(value) => {
-                let before = slot.replace(data(value)?);
-                return Ok(Taken::new(Undo::Restore(before)));
-            }
-        }
-        Ok(Taken::new(undo))
+    fn swap(&self, table: &mut Table, value: Payload) -> Result<Taken, ChannelError> {
+        let before = table.values[self.at].replace(data(value)?);
+        Ok(Taken::new(Undo::Restore(before)))
     }
 
-    fn unstage(&self, table: &mut Table, taken: Taken) {
+    fn empty(&self, table: &mut Table) -> Taken {
+        Taken::new(Undo::Restore(table.values[self.at].take()))
+    }
+
+    fn undo(&self, table: &Table, _: &Payload) -> Taken {
+        let slot = &table.values[self.at];
+        Taken::new(match (&self.fold, slot) {
+            (Some(Fold::Append), Some(Value::List(items))) => {
+                Undo::<Option<Value>>::Truncate(items.len())
+            }
+            _ => Undo::Restore(slot.clone()),
+        })
+    }
+
+    fn take_back(&self, table: &mut Table, taken: Taken) {
         let slot = &mut table.values[self.at];
         match taken.0.downcast::<Undo<Option<Value>>>().map(|undo| *undo) {
             Ok(Undo::Restore(before)) => *slot = before,
@@ -250,13 +248,16 @@ impl Channel<Table> for Cell {
     }
 
     fn decode(&self, table: &mut Table, blob: &Blob) -> Result<(), Error> {
-        table.values[self.at] = Some(match blob.to_value()? {
+        let value = match blob.to_value()? {
             Value::Ext(ext) => match *ext {
                 Ext::Snapshot(whole) => whole,
                 other => Value::Ext(Box::new(other)),
             },
             other => other,
-        });
+        };
+        // A topic without items has no value, whether it was stored or not.
+        let nothing = self.topic && value.as_list().is_some_and(<[Value]>::is_empty);
+        table.values[self.at] = (!nothing).then_some(value);
         Ok(())
     }
 

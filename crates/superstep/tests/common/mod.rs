@@ -1,208 +1,111 @@
-//! What the tests of the promises share: a small state, a world that nodes act on, and a saver that fails on demand.
+//! What the promises share: a small state, and ways to watch what nodes do.
 
-#![allow(dead_code, reason = "every file of tests uses a part of this")]
+#![allow(dead_code, reason = "each promise uses a part of this")]
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
-use superstep::checkpoint::{
-    CheckpointId, Checkpointer, Error, Interrupt, Put, Query, Stored, TaskWrites,
-};
 use superstep::prelude::*;
-use superstep::{CompiledGraph, Snapshot, Thread};
+use superstep::{CompiledGraph, RawSnapshot, Snapshot};
 
-/// A list that grows, and a number that keeps its last value.
-#[derive(State, Clone, Default, Debug, PartialEq)]
-pub(crate) struct Log {
+#[derive(State, Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Notes {
+    /// What nodes wrote, in the order in which it was folded.
     #[channel(reduce = Append)]
-    pub(crate) log: Vec<String>,
-    pub(crate) n: i64,
+    pub(crate) lines: Vec<String>,
+    #[channel(reduce = Sum)]
+    pub(crate) total: i64,
+    pub(crate) last: Option<String>,
 }
 
-/// An update that adds a line.
-pub(crate) fn log(line: impl Into<String>) -> LogUpdate {
-    Log::update().log([line.into()])
+pub(crate) fn line(text: impl Into<String>) -> NotesUpdate {
+    Notes::update().lines([text.into()])
 }
 
-/// What nodes act on: it counts what ran, and says whether what can break is broken.
+/// Counts something across nodes and runs.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct World(Arc<Inner>);
+pub(crate) struct Counter(Arc<AtomicU32>);
 
-#[derive(Debug, Default)]
-struct Inner {
-    ran: Mutex<Vec<String>>,
-    broken: AtomicBool,
-}
-
-impl World {
-    pub(crate) fn new() -> Self {
-        Self::default()
+impl Counter {
+    /// Adds one and returns how many there were before.
+    pub(crate) fn add(&self) -> u32 {
+        self.0.fetch_add(1, Ordering::SeqCst)
     }
 
-    pub(crate) fn broken() -> Self {
-        let world = Self::new();
-        world.0.broken.store(true, Ordering::SeqCst);
-        world
+    pub(crate) fn get(&self) -> u32 {
+        self.0.load(Ordering::SeqCst)
     }
 
-    pub(crate) fn is_broken(&self) -> bool {
-        self.0.broken.load(Ordering::SeqCst)
-    }
-
-    pub(crate) fn mend(&self) {
-        self.0.broken.store(false, Ordering::SeqCst);
-    }
-
-    /// Notes that something ran.
-    pub(crate) fn ran(&self, what: impl Into<String>) {
-        self.0.ran.lock().unwrap_or_else(PoisonError::into_inner).push(what.into());
-    }
-
-    /// What has run since this was last asked, in order.
-    pub(crate) fn take(&self) -> Vec<String> {
-        std::mem::take(&mut *self.0.ran.lock().unwrap_or_else(PoisonError::into_inner))
+    /// Counts when the guard is dropped.
+    pub(crate) fn on_drop(&self) -> CountDrop {
+        CountDrop(self.clone())
     }
 }
 
-/// The graph with a saver in memory and the world as context.
-pub(crate) fn in_memory<S: State, O>(
-    graph: CompiledGraph<S, O>,
-    world: &World,
-) -> CompiledGraph<S, O> {
-    graph.with_checkpointer(MemorySaver::new()).with_context(world.clone())
+#[derive(Debug)]
+pub(crate) struct CountDrop(Counter);
+
+impl Drop for CountDrop {
+    fn drop(&mut self) {
+        self.0.add();
+    }
 }
 
-/// The outcome of a run that must end: one that waits for ever, or is woken for ever, is a failure.
-pub(crate) async fn settles<T>(run: impl IntoFuture<Output = T>) -> T {
-    let mut run = std::pin::pin!(run.into_future());
-    let mut polls = 0;
-    let counted = std::future::poll_fn(|cx| {
-        polls += 1;
-        assert!(polls < 10_000, "the run is woken again and again and gets nowhere");
-        run.as_mut().poll(cx)
-    });
-    let limit = std::time::Duration::from_secs(86_400);
-    tokio::time::timeout(limit, counted).await.expect("the run waits for ever")
+pub(crate) fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
 }
 
-/// The result of a run that is done.
-pub(crate) fn done<O: std::fmt::Debug>(outcome: Result<Outcome<O>, RunError>) -> O {
+pub(crate) async fn sleep(time: u64) {
+    tokio::time::sleep(ms(time)).await;
+}
+
+/// The state of a run that is done.
+pub(crate) fn done(outcome: Result<Outcome<Notes>, RunError>) -> Notes {
     match outcome {
-        Ok(Outcome::Done(output)) => output,
-        other => panic!("the run should be done, but ended with {other:?}"),
+        Ok(Outcome::Done(notes)) => notes,
+        other => panic!("the run is not done: {other:?}"),
     }
 }
 
-/// The questions of a run that stopped; none at a breakpoint.
-pub(crate) fn questions<O: std::fmt::Debug>(
-    outcome: Result<Outcome<O>, RunError>,
-) -> Vec<Interrupt> {
-    match outcome {
-        Ok(Outcome::Interrupted(asked)) => asked.to_vec(),
-        other => panic!("the run should have stopped, but ended with {other:?}"),
-    }
+/// The names of the tasks that a snapshot shows, each with its error.
+pub(crate) fn tasks(snapshot: &RawSnapshot) -> Vec<(String, Option<String>)> {
+    snapshot.tasks.iter().map(|task| (task.name.to_string(), task.error.clone())).collect()
 }
 
-/// What a run that stopped asks.
-pub(crate) fn asked<O: std::fmt::Debug>(outcome: Result<Outcome<O>, RunError>) -> Vec<String> {
-    texts(&questions(outcome))
-}
-
-/// What is asked, as text.
-pub(crate) fn texts(questions: &[Interrupt]) -> Vec<String> {
-    questions.iter().map(|question| text(&question.value)).collect()
-}
-
-fn text(value: &Value) -> String {
-    match value {
-        Value::Str(text) => text.clone(),
-        other => other.to_string(),
-    }
-}
-
-/// The error of a run that failed, with its causes.
-pub(crate) fn failed<O: std::fmt::Debug>(outcome: Result<O, RunError>) -> (RunError, String) {
-    let error = outcome.expect_err("the run should have failed");
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(&error);
-    while let Some(error) = cause {
-        text.push_str(&format!(": {error}"));
-        cause = error.source();
-    }
-    (error, text)
+pub(crate) fn next<S>(snapshot: &Snapshot<S>) -> Vec<&str> {
+    snapshot.next.iter().map(|name| &**name).collect()
 }
 
 /// Asserts that a text has all these parts.
-pub(crate) fn assert_says(text: &str, parts: &[&str]) {
+#[track_caller]
+pub(crate) fn says(text: impl ToString, parts: &[&str]) {
+    let text = text.to_string();
     for part in parts {
-        assert!(text.contains(part), "{text:?} should say {part:?}");
+        assert!(text.contains(part), "`{part}` is not in: {text}");
     }
 }
 
-/// The nodes that come next.
-pub(crate) fn next<S>(snapshot: &Snapshot<S>) -> Vec<String> {
-    snapshot.next.iter().map(ToString::to_string).collect()
+/// The same graph with a saver that keeps everything in memory.
+pub(crate) fn kept(graph: StateGraph<Notes>) -> CompiledGraph<Notes> {
+    graph.compile().expect("a graph that compiles").with_checkpointer(MemorySaver::new())
 }
 
-/// The thread as it is.
-pub(crate) async fn look<S: State + std::fmt::Debug, O: Send + 'static>(
-    thread: &Thread<S, O>,
-) -> Snapshot<S> {
-    thread.get_state().await.expect("a thread can always be looked at")
-}
+/// A small generator of random numbers.
+#[derive(Clone, Debug)]
+pub(crate) struct Random(pub(crate) u64);
 
-/// How often a checkpoint was made on the thread.
-pub(crate) async fn checkpoints<S: State, O: Send + 'static>(thread: &Thread<S, O>) -> usize {
-    thread.get_state_history().raw().await.expect("history").len()
-}
+impl Random {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (mixed ^ (mixed >> 31)) % bound
+    }
 
-/// A saver in memory that stores nothing while it is told to fail.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Faulty {
-    pub(crate) inner: MemorySaver,
-    pub(crate) writes_fail: Arc<AtomicBool>,
-    pub(crate) checkpoints_fail: Arc<AtomicBool>,
-}
-
-fn full() -> Error {
-    Error::backend("cannot store", "the disk is full")
-}
-
-impl Checkpointer for Faulty {
-    async fn put(&self, put: Put) -> Result<(), Error> {
-        if self.checkpoints_fail.load(Ordering::SeqCst) {
-            return Err(full());
+    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
+        for at in (1..items.len()).rev() {
+            items.swap(at, self.below(at as u64 + 1) as usize);
         }
-        self.inner.put(put).await
-    }
-
-    async fn put_writes(
-        &self,
-        thread: &str,
-        ns: &str,
-        checkpoint: CheckpointId,
-        writes: Vec<TaskWrites>,
-    ) -> Result<(), Error> {
-        if self.writes_fail.load(Ordering::SeqCst) {
-            return Err(full());
-        }
-        self.inner.put_writes(thread, ns, checkpoint, writes).await
-    }
-
-    async fn get(
-        &self,
-        thread: &str,
-        ns: &str,
-        id: Option<CheckpointId>,
-    ) -> Result<Option<Stored>, Error> {
-        self.inner.get(thread, ns, id).await
-    }
-
-    async fn list(&self, query: Query) -> Result<Vec<Stored>, Error> {
-        self.inner.list(query).await
-    }
-
-    async fn delete_thread(&self, thread: &str) -> Result<(), Error> {
-        self.inner.delete_thread(thread).await
     }
 }

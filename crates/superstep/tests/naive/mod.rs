@@ -1,0 +1,7 @@
+//! A random graph, a deliberately naive engine that says what it does, and the real engine run on it.
+
+pub(crate) mod behave;
+pub(crate) mod compare;
+pub(crate) mod graph;
+pub(crate) mod model;
+pub(crate) mod real;

@@ -91,7 +91,14 @@ impl Job {
         if output.target == Target::Parent {
             return Ok(End::ForParent(output));
         }
-        writes_of(&self.task, self.node, &mut self.row, output).await.map(End::Done)
+        match writes_of(&self.task, self.node, &mut self.row, output).await {
+            Ok(writes) => Ok(End::Done(writes)),
+            Err(Unwritten::Failed(error)) => Err(error),
+            Err(Unwritten::Suspended(suspension)) => match *suspension {
+                Suspension { refused: Some(error), .. } => Err(error),
+                other => Ok(End::Suspended(other)),
+            },
+        }
     }
 }
 
@@ -252,13 +259,25 @@ async fn limited<F: Future>(
     }
 }
 
+/// Why a task whose node has returned has no writes: one of its routers failed, or asked something.
+pub(crate) enum Unwritten {
+    Failed(NodeError),
+    Suspended(Box<Suspension>),
+}
+
+impl From<NodeError> for Unwritten {
+    fn from(error: NodeError) -> Self {
+        Self::Failed(error)
+    }
+}
+
 /// The writes of a task: its update, where its command goes, its edges, and what its routers say.
 pub(crate) async fn writes_of(
     task: &Task,
     node: usize,
     row: &mut Row,
     output: Output,
-) -> Result<Vec<Write>, NodeError> {
+) -> Result<Vec<Write>, Unwritten> {
     let layout = task.inner.superstep.layout.clone();
     let def = &layout.nodes[node];
     let mut output = output;
@@ -379,12 +398,12 @@ async fn route(
     def: &NodeDef,
     row: &mut Row,
     writes: &Writes,
-) -> Result<Vec<Routes>, NodeError> {
+) -> Result<Vec<Routes>, Unwritten> {
     if row.is_alone() && writes.unknown.is_empty() {
         let mut taken = Vec::with_capacity(writes.list.len());
         let routes = match write_own(task, row, writes, &mut taken) {
             Ok(()) => ask_routers(task, def, row).await,
-            Err(error) => Err(error),
+            Err(error) => Err(error.into()),
         };
         let mut open = row.open();
         for (at, taken) in taken.into_iter().rev() {
@@ -400,7 +419,7 @@ async fn route(
     ask_routers(task, def, &own).await
 }
 
-async fn ask_routers(task: &Task, def: &NodeDef, row: &Row) -> Result<Vec<Routes>, NodeError> {
+async fn ask_routers(task: &Task, def: &NodeDef, row: &Row) -> Result<Vec<Routes>, Unwritten> {
     let mut all = Vec::with_capacity(def.routers.len());
     for router in &def.routers {
         let start = AssertUnwindSafe(|| match router.route_now(&**row.cells()) {
@@ -416,7 +435,12 @@ async fn ask_routers(task: &Task, def: &NodeDef, row: &Row) -> Result<Vec<Routes
         all.push(match catch_unwind(start).map_err(panicked)? {
             Asked::Answered(routes) => routes?,
             Asked::Awaited(future) => {
-                AssertUnwindSafe(future).catch_unwind().await.map_err(panicked)??
+                let caught = AssertUnwindSafe(future).catch_unwind();
+                let future = Box::pin(async { caught.await.map_err(panicked)? });
+                match run_watched(future, task, None).await? {
+                    Ran::Returned(routes) => routes,
+                    Ran::Suspended(suspension) => return Err(Unwritten::Suspended(suspension)),
+                }
             }
         });
     }

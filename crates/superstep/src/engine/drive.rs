@@ -273,6 +273,7 @@ impl Driver {
             emitter: self.emitter.clone(),
             filled: if self.layout.nests { self.head.filled.clone() } else { Vec::new() },
             stores: self.run.durability != Durability::Exit,
+            fault: Mutex::default(),
         })
     }
 

@@ -115,6 +115,8 @@ impl Driver {
             Input::Command(command) => self.command(command, begun, start, &mut writes).await?,
             other => other,
         };
+        // Where a command leads on a thread that has not begun is taken in with its update.
+        let beside = if begun { Vec::new() } else { std::mem::take(&mut writes) };
         if !writes.is_empty() {
             let tasks = vec![self.input_writes(writes)];
             let before = self.head.updated.take();
@@ -134,7 +136,7 @@ impl Driver {
             }
             self.emitter.values(&self.head, Vec::new());
         } else if let Input::Value(value) = input {
-            self.accept(value).await?;
+            self.accept(value, beside).await?;
         } else if told.is_none() {
             return Err(RunError::EmptyInput(if begun {
                 "there was no input".to_owned()
@@ -166,11 +168,12 @@ impl Driver {
     }
 
     /// Takes new input: what was planned is dropped, and the first node gets it.
-    async fn accept(&mut self, value: StartValue) -> Result<(), RunError> {
+    async fn accept(&mut self, value: StartValue, mut beside: Vec<Write>) -> Result<(), RunError> {
         let mut tasks = vec![];
         let start = self.layout.controls.iter().position(|c| matches!(c.kind, ControlKind::Start));
         if let Some(control) = start {
-            tasks.push(self.input_writes(vec![Write::Start(control, value)]));
+            beside.insert(0, Write::Start(control, value));
+            tasks.push(self.input_writes(beside));
         }
         tasks.extend(self.discarded());
         apply(&self.layout, &mut self.head, tasks, false)
@@ -313,8 +316,9 @@ impl Driver {
             }
             for question in &task.questions {
                 let open = start.superseded || entry.task.open_question(&question.id);
-                if open && !seen.contains(&question.id) {
-                    seen.push(question.id.clone());
+                let new = !seen.contains(&question.id);
+                seen.push(question.id.clone());
+                if open && new {
                     found.push((id, question.clone()));
                 }
             }

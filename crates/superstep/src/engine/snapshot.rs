@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use superstep_checkpoint::{AnyCheckpointer, CheckpointId, IdClock, Metadata, Stored};
+use superstep_checkpoint::{AnyCheckpointer, CheckpointId, IdClock, Interrupt, Metadata, Stored};
 
 use super::apply::{Actor, Applied, apply};
 use super::drive::Driver;
@@ -183,6 +183,8 @@ async fn task_snapshot(
         (true, None) => questions.into_iter().filter(|question| open(&question.id)).collect(),
         (false, _) => questions,
     };
+    let mut interrupts = interrupts;
+    interrupts.extend(handler_questions(look, entry, pending));
     let inner = layout.nodes[entry.node].inner.clone();
     let state = match inner.filter(|inner| inner.memory != Memory::Nothing) {
         None => None,
@@ -196,6 +198,24 @@ async fn task_snapshot(
         result,
         state,
     })
+}
+
+/// What the error handler of a failed task asked.
+fn handler_questions(look: &Look, entry: &Entry, pending: &Pending) -> Vec<Interrupt> {
+    let handler = look.graph.layout.nodes[entry.node].handler;
+    let error = pending.handled_error(entry.task.id());
+    let (Some(handler), Some(error)) = (handler, error) else { return Vec::new() };
+    let handler = Entry::handler(&entry.task.inner.superstep, entry, handler, error);
+    let Some(record) = pending.task(handler.task.id()) else { return Vec::new() };
+    if record.is_finished() && look.live {
+        return Vec::new();
+    }
+    let answered = |id: &_| {
+        let mut answers = 0..record.answers().len();
+        answers.any(|k| ids::interrupt_id(handler.task.namespace(), k) == *id)
+    };
+    let asked = record.questions.iter().filter(|question| !(look.live && answered(&question.id)));
+    asked.cloned().collect()
 }
 
 async fn inner_state(
@@ -247,6 +267,7 @@ pub(super) fn quiet_superstep(look: &Look, stored: &Stored) -> Arc<Superstep> {
         unsaved: Mutex::default(),
         filled: Vec::new(),
         stores: false,
+        fault: Mutex::default(),
     })
 }
 

@@ -87,6 +87,9 @@ impl Futures {
     fn poll(&mut self, cx: &mut Context<'_>, superstep: &Superstep) -> Poll<Happened> {
         *lock(&superstep.waker) = Some(cx.waker().clone());
         loop {
+            if let Some(error) = lock(&superstep.fault).take() {
+                return Poll::Ready(Happened::Saved(Err(error)));
+            }
             if let Some(saved) = self.saves.poll(cx) {
                 return Poll::Ready(Happened::Saved(saved));
             }

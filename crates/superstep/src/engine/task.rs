@@ -53,6 +53,8 @@ pub(crate) struct Superstep {
     pub(crate) filled: Vec<bool>,
     /// Whether what happens is stored as it happens.
     pub(crate) stores: bool,
+    /// What a recorded call did could not be stored: the run ends, whatever the node makes of it.
+    pub(crate) fault: Mutex<Option<superstep_checkpoint::Error>>,
 }
 
 /// A recorded call that the driver has to drive.

@@ -9,7 +9,7 @@ use superstep_checkpoint::{
 use uuid::Uuid;
 
 use super::apply::{Actor, Applied, apply};
-use super::attempt::writes_of;
+use super::attempt::{Unwritten, writes_of};
 use super::drive::apply_error;
 use super::emit::Emitter;
 use super::entry::Entry;
@@ -157,6 +157,7 @@ impl<'a> Updater<'a> {
             unsaved: Mutex::default(),
             filled: Vec::new(),
             stores: false,
+            fault: Mutex::default(),
         })
     }
 
@@ -242,6 +243,7 @@ impl<'a> Updater<'a> {
         if !self.superseded() {
             tasks.extend(self.finished(&entries, &nodes)?);
         }
+        let folds_in = !tasks.is_empty();
         if takes_over && !self.superseded() {
             tasks.extend(self.kept(&entries, &nodes));
         }
@@ -249,20 +251,19 @@ impl<'a> Updater<'a> {
             let (task, id) = self.task_for(&superstep, &entries, node, index);
             let output = self.output(change.value)?;
             let mut row = self.head.row.clone();
-            let writes =
-                writes_of(&task, node, &mut row, output).await.map_err(|error| {
-                    match error.kind() {
-                        "InvalidUpdateError" => RunError::InvalidUpdate {
-                            message: error.to_string(),
-                            code: error.code(),
-                        },
-                        _ => RunError::Node {
-                            node: layout.nodes[node].name.clone(),
-                            task: id,
-                            error,
-                        },
-                    }
-                })?;
+            let node_name = &layout.nodes[node].name;
+            let writes = writes_of(&task, node, &mut row, output).await;
+            let writes = writes.map_err(|unwritten| match unwritten {
+                Unwritten::Failed(error) if error.kind() == "InvalidUpdateError" => {
+                    RunError::InvalidUpdate { message: error.to_string(), code: error.code() }
+                }
+                Unwritten::Failed(error) => {
+                    RunError::Node { node: node_name.clone(), task: id, error }
+                }
+                Unwritten::Suspended(_) => RunError::Invalid(format!(
+                    "a router of node `{node_name}` asks a question, which nobody can answer in an update"
+                )),
+            })?;
             stored.push(self.stored_writes(id, &task, &writes)?);
             tasks.push(Applied {
                 name: layout.nodes[node].name.clone(),
@@ -280,6 +281,10 @@ impl<'a> Updater<'a> {
             Vec::new()
         } else {
             self.recorder.forced.extend(overwritten);
+            if folds_in {
+                // What had finished comes before the update, whatever the order of their paths.
+                self.force_snapshots();
+            }
             stored
         };
         let parent = self.stored.as_ref().map(|stored| stored.checkpoint.id);

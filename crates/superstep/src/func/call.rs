@@ -259,8 +259,15 @@ impl<'a, T: Recordable> Call<'a, T> {
             lock(&superstep.unsaved).push(writes);
             return Ok(());
         }
-        saver.put_writes(thread, &superstep.ns, superstep.checkpoint, vec![writes]).await?;
-        Ok(())
+        let (ns, checkpoint) = (&superstep.ns, superstep.checkpoint);
+        match saver.put_writes(thread, ns, checkpoint, vec![writes]).await {
+            Ok(()) => Ok(()),
+            Err(error) => {
+                lock(&superstep.fault).get_or_insert(error);
+                superstep.wake();
+                std::future::pending().await
+            }
+        }
     }
 }
 

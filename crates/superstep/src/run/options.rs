@@ -100,6 +100,7 @@ impl<S: State, O> Target<S, O> {
             answers: Mutex::default(),
             replay,
         };
+        check_breakpoints(&graph.layout, options.before.iter().chain(&options.after))?;
         let breakpoints = Breakpoints {
             before: options.before.unwrap_or_else(|| graph.breakpoints.before.clone()),
             after: options.after.unwrap_or_else(|| graph.breakpoints.after.clone()),
@@ -173,6 +174,19 @@ fn check_context(layout: &Layout, context: &Context) -> Result<(), RunError> {
         }
     }
     if missing.is_empty() { Ok(()) } else { Err(RunError::Invalid(missing.join("; "))) }
+}
+
+/// A breakpoint at a node that does not exist would never hold.
+fn check_breakpoints<'a>(
+    layout: &Layout,
+    places: impl Iterator<Item = &'a At>,
+) -> Result<(), RunError> {
+    let mut names = places.flat_map(|at| at.names());
+    let unknown = names.find(|name| !layout.lenient && layout.node(name).is_none());
+    unknown.map_or(Ok(()), |name| {
+        let near = nearest(name, layout.nodes.iter().map(|def| &*def.name));
+        Err(RunError::Invalid(format!("a breakpoint names the unknown node `{name}`{near}")))
+    })
 }
 
 /// Data that is to be the input of a typed graph is checked before anything is stored.

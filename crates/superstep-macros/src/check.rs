@@ -137,7 +137,7 @@ fn rule(attrs: ChannelAttrs, field: &Ident, ty: &Type, errors: &mut Errors) -> R
         KindAttr::Ephemeral => return Rule::Ephemeral { guard },
         KindAttr::Untracked => return Rule::Untracked { guard },
         KindAttr::Topic => return Rule::Topic { accumulate: attrs.accumulate.is_some() },
-        KindAttr::Reduce(reducer) => Reducer::Type(reducer),
+        KindAttr::Reduce(reducer) => Reducer::Type(*reducer),
         KindAttr::ReduceWith(path) => {
             let update = attrs.update.map_or_else(|| ty.clone(), |(_, update)| update);
             Reducer::Function { path, update }

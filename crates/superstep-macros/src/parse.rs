@@ -45,7 +45,7 @@ pub(crate) struct ChannelAttrs {
 }
 
 pub(crate) enum KindAttr {
-    Reduce(Type),
+    Reduce(Box<Type>),
     ReduceWith(ExprPath),
     AnyValue,
     Ephemeral,
@@ -199,7 +199,7 @@ fn channel(attrs: &[Attribute], own: &Own, errors: &mut Errors) -> ChannelAttrs 
         let kind = match key.to_string().as_str() {
             "reduce" => {
                 let reducer: Type = value(key, input, "a reducer, such as `Append`")?;
-                KindAttr::Reduce(own.spell_out(&reducer))
+                KindAttr::Reduce(Box::new(own.spell_out(&reducer)))
             }
             "reduce_with" => {
                 let function: ExprPath = value(key, input, "the path of a `fn(&mut T, U)`")?;

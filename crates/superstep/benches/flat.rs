@@ -66,8 +66,7 @@ async fn chat(start: usize, supersteps: u64, saver: bool) -> Duration {
     } else {
         graph.invoke(input).await.expect("the run succeeds");
     }
-    let took = *took.lock().expect("no panic");
-    took
+    *took.lock().expect("no panic")
 }
 
 /// A sequence of `nodes` nodes.

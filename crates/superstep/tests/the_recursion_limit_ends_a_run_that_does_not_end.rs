@@ -21,7 +21,7 @@ async fn the_error_names_the_limit_and_the_way_out() {
     let error = graph.invoke(Notes::update()).recursion_limit(5).await.expect_err("no end");
     assert!(matches!(error, RunError::RecursionLimit { limit: 5 }), "{error:?}");
     assert_eq!(error.code(), Some(Code::GraphRecursionLimit));
-    says(&error, &["recursion limit of 5", "`recursion_limit`"]);
+    says(&error, &["5 supersteps", "recursion limit", "`recursion_limit`"]);
 }
 
 #[tokio::test]

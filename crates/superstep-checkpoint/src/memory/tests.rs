@@ -37,7 +37,7 @@ impl Writer {
                 ts: "2026-01-02T03:04:05+00:00".into(),
                 channel_values: std::iter::once(("step".into(), blob(self.step))).collect(),
                 channel_versions: std::iter::once(("step".into(), Version::after(0, 0))).collect(),
-                versions_seen: SharedMap::new_sync(),
+                versions_seen: crate::SharedMap::new_sync(),
                 updated_channels: None,
             },
             metadata: Metadata::new(source, self.step),

@@ -213,10 +213,8 @@ fn fold(
             positions.push(position);
             writes.push(value);
         }
-        let mut back = undo.then_some(&mut taken);
-        let update = AssertUnwindSafe(|| {
-            update_channel(layout, head, at, writes, superstep, back.as_deref_mut())
-        });
+        let back = undo.then_some(&mut taken);
+        let update = AssertUnwindSafe(|| update_channel(layout, head, at, writes, superstep, back));
         let fault = match catch_unwind(update) {
             Ok(Ok(Some(filled))) => {
                 changes.push((at, filled));
@@ -277,6 +275,8 @@ fn update_channel(
         _ => {}
     }
     let had = head.filled[at];
+    let size = head.row.size(at).filter(|_| had).unwrap_or(0);
+    let size = if kind == (Kind::Topic { accumulate: true }) { size } else { 0 };
     let mut row = head.row.open();
     let mut keep = |taken: Taken| {
         if let Some(undos) = undos.as_deref_mut() {
@@ -296,7 +296,7 @@ fn update_channel(
                         row.reduce(at, update).map_err(Fault::Refused)?;
                     }
                     WriteValue::Overwrite(value) => {
-                        keep(row.swap(at, value).map_err(Fault::Refused)?)
+                        keep(row.swap(at, value).map_err(Fault::Refused)?);
                     }
                 }
             }
@@ -305,7 +305,9 @@ fn update_channel(
                 if !filled {
                     keep(row.empty(at));
                 }
-                return Ok((filled || had).then_some(filled));
+                let grew = head.row.size(at).unwrap_or(0) > size;
+                let changed = grew || (had && kind == (Kind::Topic { accumulate: false }));
+                return Ok(changed.then_some(filled));
             }
         }
         _ => {

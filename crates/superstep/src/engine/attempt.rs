@@ -471,6 +471,9 @@ fn try_write_own(
                 }
                 taken.push((*at, open.undo(*at, &update)));
                 open.reduce(*at, update).map_err(refused)?;
+                if matches!(spec.kind, Kind::Topic { .. }) && open.is_empty(*at) {
+                    taken.push((*at, open.empty(*at)));
+                }
             }
             WriteValue::Update(value) | WriteValue::Overwrite(value) => {
                 taken.push((*at, open.swap(*at, value).map_err(refused)?));

@@ -154,7 +154,9 @@ impl<'a, T: Recordable> Call<'a, T> {
             superstep.emitter.update(&self.name, &writes, true);
             return self.replay(returned).map(Ran::Returned);
         }
-        match self.attempts(&task).await {
+        let ended = self.attempts(&task).await;
+        self.remember(&task, &ended)?;
+        match ended {
             Ok(Ran::Returned(value)) => {
                 let writes = [Write::Return(Payload::new(value.clone()))];
                 let returned = to_value(&value)?;
@@ -199,6 +201,19 @@ impl<'a, T: Recordable> Call<'a, T> {
                 self.name
             ))
         })
+    }
+
+    /// Keeps what the call did for a further attempt of its caller.
+    fn remember(&self, task: &Task, ended: &Result<Ran<T>, NodeError>) -> Result<(), NodeError> {
+        let returned = match ended {
+            Ok(Ran::Returned(value)) => Some(to_value(value)?),
+            Ok(Ran::Suspended(_)) | Err(_) => None,
+        };
+        let mut records = lock(&task.inner.superstep.records);
+        let record = records.entry(task.id()).or_default();
+        record.returned = returned;
+        record.answers = task.answers().unwrap_or_default();
+        Ok(())
     }
 
     fn cache_key(&self, task: &Task) -> Option<CacheKey> {

@@ -5,7 +5,7 @@
 //! | argument | what it gets |
 //! | --- | --- |
 //! | `Arc<S>` | the snapshot of the state that all tasks of the superstep share |
-//! | [`Task`](crate::Task) | this execution: emit, recorded calls, attempt, ids |
+//! | [`Task`] | this execution: emit, recorded calls, attempt, ids |
 //! | [`Ctx<T>`] | what the run was given besides state, such as clients |
 //! | [`Arg<T>`] | what a [`Dispatch`] carried |
 //! | [`In<V>`] | a part of the state, as a struct of its own |

@@ -645,7 +645,7 @@ impl<'a> Model<'a> {
                 Ok(head) => {
                     let shown =
                         |name: &&str| head.updated.as_ref().is_some_and(|u| u.contains(*name));
-                    if STATE.iter().any(|name| shown(name)) {
+                    if STATE.iter().any(shown) {
                         group.values = Some(text(&Self::view(&head)));
                     }
                     if group != Group::default() {

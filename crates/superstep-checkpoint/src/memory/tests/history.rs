@@ -43,7 +43,7 @@ async fn the_history_of_a_channel_goes_back_to_its_last_whole_value() {
     let mut head = None;
     for step in 0..4 {
         let mut put = writer.next();
-        put.checkpoint.channel_values = SharedMap::new_sync();
+        put.checkpoint.channel_values = crate::SharedMap::new_sync();
         if step == 1 {
             put.checkpoint.channel_values.insert_mut("seeded".into(), blob("whole"));
         }

@@ -60,9 +60,12 @@ fn node() -> impl Strategy<Value = (usize, u8, bool)> {
     (prop_oneof![3 => Just(0), 3 => Just(1), 1 => Just(2)], any::<u8>(), prop::bool::weighted(0.3))
 }
 
+/// The joins of at most four nodes in which edges lead forward.
+const JOINS: [([usize; 2], usize); 4] = [([0, 1], 2), ([0, 1], 3), ([0, 2], 3), ([1, 2], 3)];
+
 pub(crate) fn plan() -> impl Strategy<Value = Plan> {
     let inner = prop::option::weighted(0.5, (0..4usize, prop::collection::vec(0..3usize, 1..3)));
-    let join = prop::option::weighted(0.5, (0..4usize, 0..4usize, 0..4usize));
+    let join = prop::option::weighted(0.5, 0..JOINS.len());
     (prop::collection::vec(node(), 1..5), 0..4usize, any::<bool>(), inner, join).prop_map(
         |(raw, turn, back, inner, join)| {
             let count = raw.len();
@@ -71,10 +74,7 @@ pub(crate) fn plan() -> impl Strategy<Value = Plan> {
             if back {
                 names.reverse();
             }
-            let join = join.and_then(|(a, b, target)| {
-                let (a, b, target) = (a % count, b % count, target % count);
-                (a < b && b < target).then_some(([a, b], target))
-            });
+            let join = join.map(|join| JOINS[join]).filter(|(_, target)| *target < count);
             let edge = |from: usize, to: usize| from < to && raw[from].1 & (1 << to) != 0;
             let reached = |node: usize| {
                 (0..node).any(|from| edge(from, node))

@@ -10,12 +10,14 @@ use superstep_checkpoint::{
 
 use super::apply::{Actor, Applied, ApplyError, Fault, apply};
 use super::emit::Emitter;
+use super::entry::Entry;
 use super::head::{Head, StartValue, Write};
 use super::pending::Pending;
 use super::plan::{Cause, Planned, plan};
 use super::record::{self, Recorder};
 use super::run::Run;
-use super::step::{Entry, StepEnd};
+use super::slots;
+use super::step::StepEnd;
 use super::task::{Superstep, Task};
 use super::{Layout, ids};
 use crate::error::{Code, RunError};
@@ -292,9 +294,8 @@ impl Driver {
         for entry in &mut *entries {
             let id = entry.task.id();
             if let Some(stored) = self.pending.output(id) {
-                let writes = stored
-                    .iter()
-                    .map(|(name, blob)| record::decode_write(&self.layout, name, blob));
+                let writes =
+                    stored.iter().map(|(name, blob)| slots::decode_write(&self.layout, name, blob));
                 entry.writes = Some(writes.collect::<Result<_, _>>()?);
                 entry.kept = true;
                 self.pending.take_up(id);
@@ -308,9 +309,8 @@ impl Driver {
         }
         for mut handler in handlers {
             if let Some(stored) = self.pending.output(handler.task.id()) {
-                let writes = stored
-                    .iter()
-                    .map(|(name, blob)| record::decode_write(&self.layout, name, blob));
+                let writes =
+                    stored.iter().map(|(name, blob)| slots::decode_write(&self.layout, name, blob));
                 handler.writes = Some(writes.collect::<Result<_, _>>()?);
                 handler.kept = true;
                 self.pending.take_up(handler.task.id());
@@ -394,7 +394,7 @@ impl Driver {
 
     /// The tasks of a superstep in the order in which their writes are folded.
     pub(super) fn applied(&self, superstep: &Superstep, mut entries: Vec<Entry>) -> Vec<Applied> {
-        entries.sort_by(|a, b| a.order(&self.layout).cmp(&b.order(&self.layout)));
+        entries.sort_by(|a, b| a.order().cmp(&b.order()));
         let mut tasks: Vec<_> = entries.into_iter().map(Entry::into_applied).collect();
         for name in std::mem::take(&mut *super::task::lock(&superstep.calls)) {
             tasks.push(Applied { name, actor: Actor::Call, writes: Vec::new() });

@@ -25,10 +25,13 @@
 
 mod apply;
 mod attempt;
+mod cached;
 mod drive;
 mod emit;
+mod entry;
 mod head;
 mod ids;
+mod interrupt;
 mod layout;
 mod nest;
 mod open;
@@ -36,12 +39,14 @@ mod pending;
 mod plan;
 mod record;
 mod run;
+mod slots;
 mod snapshot;
 mod step;
 mod task;
 mod update;
 
 pub(crate) use attempt::{Ran, TaskFuture, not_an_update, retry_after, run_watched};
+pub(crate) use cached::cache_ns;
 pub(crate) use drive::{CommandInput, Finish, How, Input, Opening, Resume, drive, value_input};
 pub(crate) use emit::cache_key;
 pub(crate) use head::{StartValue, Write};
@@ -50,7 +55,6 @@ pub(crate) use layout::{ControlKind, ControlSpec, END, Layout, NodeDef, Reads, S
 pub use run::CheckpointIds;
 pub(crate) use run::{Context, Replay, Run, Sink};
 pub(crate) use snapshot::{Look, SeenRow, look};
-pub(crate) use step::cache_ns;
 pub use task::Task;
 pub(crate) use task::{Inflight, Started, Suspension, lock};
 pub(crate) use update::{Change, ChangeValue, UpdateRequest, update};

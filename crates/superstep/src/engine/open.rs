@@ -14,7 +14,8 @@ use super::ids;
 use super::layout::ControlKind;
 use super::pending::Pending;
 use super::plan::plan;
-use super::record::{self, RESUME};
+use super::record::RESUME;
+use super::slots;
 use super::task::lock;
 use crate::error::RunError;
 use crate::run::Durability;
@@ -148,7 +149,7 @@ impl Driver {
     /// Writes of earlier commands that no superstep has taken up yet.
     fn stored_commands(&self) -> Result<Vec<Write>, RunError> {
         let stored = self.pending.commands.iter();
-        let writes = stored.map(|(name, blob)| record::decode_write(&self.layout, name, blob));
+        let writes = stored.map(|(name, blob)| slots::decode_write(&self.layout, name, blob));
         Ok(writes.collect::<Result<_, _>>()?)
     }
 
@@ -368,7 +369,7 @@ impl Driver {
         }
         let mut all: Vec<(Arc<str>, Blob)> = self.pending.commands.clone();
         for write in new {
-            all.extend(record::encode_write(&self.layout, write)?);
+            all.extend(slots::encode_write(&self.layout, write)?);
         }
         self.pending.commands.clone_from(&all);
         if let Some(answer) = single {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use superstep_checkpoint::{Blob, Error, Interrupt, PendingWrite, TaskId, Value};
 
+use super::entry::Entry;
 use super::record::{ERROR, ERROR_SOURCE, INTERRUPT, NO_WRITES, RESUME, RETURN};
-use super::step::Entry;
 use super::task::Record;
 
 #[derive(Default)]

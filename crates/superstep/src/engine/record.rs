@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use superstep_checkpoint::{
-    AnyCheckpointer, Blob, Checkpoint, CheckpointId, Error, Ext, Metadata, Packet as StoredPacket,
-    SharedMap, Stored, Value, Version,
+    AnyCheckpointer, Blob, Checkpoint, CheckpointId, Error, Ext, Metadata, SharedMap, Stored,
+    Value, Version,
 };
 
-use super::head::{Control, Head, Mark, Packet, StartValue, Write};
-use super::layout::{ControlKind, Layout, Place, START, Slot, TASKS};
-use crate::state::{Deltas, Kind, Payload};
+use super::head::Head;
+use super::layout::{Layout, Slot};
+use super::slots;
+use crate::state::{Deltas, Kind};
 
 pub(crate) const ERROR: &str = "__error__";
 pub(crate) const ERROR_SOURCE: &str = "__error_source_node__";
@@ -116,7 +117,7 @@ impl Recorder {
             if is_delta(layout, *slot) {
                 continue;
             }
-            match encode_slot(layout, head, *slot)? {
+            match slots::encode_slot(layout, head, *slot)? {
                 Some(blob) => self.values.insert_mut(self.names[*slot].clone(), blob),
                 None => {
                     self.values.remove_mut(&self.names[*slot]);
@@ -254,7 +255,7 @@ impl Recorder {
         }
         for (name, blob) in &checkpoint.channel_values {
             let Some(slot) = layout.slot_by_name.get(name) else { continue };
-            decode_slot(layout, &mut head, *slot, blob)
+            slots::decode_slot(layout, &mut head, *slot, blob)
                 .map_err(|error| damaged(stored, name, &error))?;
             if is_delta(layout, *slot) {
                 self.values.remove_mut(name);
@@ -338,221 +339,6 @@ fn damaged(stored: &Stored, channel: &str, error: &Error) -> Error {
         "channel `{channel}` of checkpoint {} on thread `{}` cannot be read: {error}",
         stored.checkpoint.id, stored.thread
     ))
-}
-
-fn mark_value(mark: Mark) -> Value {
-    match mark {
-        Mark::Null => Value::Null,
-        Mark::Start => Value::from(START),
-    }
-}
-
-fn value_mark(value: &Value) -> Mark {
-    if value.as_str() == Some(START) { Mark::Start } else { Mark::Null }
-}
-
-fn members(kind: &ControlKind) -> &[Arc<str>] {
-    match kind {
-        ControlKind::Join { members, .. } => members,
-        ControlKind::Start | ControlKind::Branch { .. } => &[],
-    }
-}
-
-fn seen_names(kind: &ControlKind, seen: &[bool]) -> Value {
-    let arrived = members(kind).iter().zip(seen).filter(|(_, seen)| **seen);
-    Value::Set(arrived.map(|(name, _)| Value::from(&**name)).collect())
-}
-
-/// The stored form of a channel; nothing if it holds nothing.
-fn encode_slot(layout: &Layout, head: &Head, slot: Slot) -> Result<Option<Blob>, Error> {
-    let value = match layout.place(slot) {
-        Place::State(at) => {
-            let stored =
-                head.filled[at] && !matches!(layout.channels[at].kind, Kind::Untracked { .. });
-            let topic = matches!(layout.channels[at].kind, Kind::Topic { .. });
-            if topic && !head.filled[at] {
-                return Blob::from_value(&Value::List(Vec::new())).map(Some);
-            }
-            return if stored { head.row.encode(at).map(Some) } else { Ok(None) };
-        }
-        Place::Control(at) => match &head.controls[at] {
-            Control::Start(Some(value)) => return encode_start(layout, value).map(Some),
-            Control::Branch(Some(mark)) => mark_value(*mark),
-            Control::DeferredBranch { mark: Some(mark), finished } => {
-                Value::List(vec![mark_value(*mark), Value::Bool(*finished)])
-            }
-            Control::Join { seen } => seen_names(&layout.controls[at].kind, seen),
-            Control::DeferredJoin { seen, finished } => {
-                let names = seen_names(&layout.controls[at].kind, seen);
-                Value::List(vec![names, Value::Bool(*finished)])
-            }
-            Control::Start(None) | Control::Branch(None) | Control::DeferredBranch { .. } => {
-                return Ok(None);
-            }
-        },
-        Place::Tasks => {
-            let sends = head.sends.iter().map(packet_value);
-            Value::List(sends.collect::<Result<_, _>>()?)
-        }
-    };
-    Blob::from_value(&value).map(Some)
-}
-
-fn encode_start(layout: &Layout, value: &StartValue) -> Result<Blob, Error> {
-    match value {
-        StartValue::Writes(writes) => {
-            let mut map = writes.unknown.clone();
-            for (at, write) in &writes.list {
-                // What is never stored is not stored as input either.
-                if !matches!(layout.channels[*at].kind, Kind::Untracked { .. }) {
-                    map.insert(layout.channels[*at].name.to_string(), write.to_value()?);
-                }
-            }
-            Blob::from_value(&Value::Map(map))
-        }
-        StartValue::Arg(payload) => match (payload.downcast_ref::<Value>(), layout.single) {
-            (Some(Value::Map(map)), false) => {
-                let untracked = |name: &str| {
-                    let mut specs = layout.channels.iter();
-                    specs.any(|spec| {
-                        &*spec.name == name && matches!(spec.kind, Kind::Untracked { .. })
-                    })
-                };
-                let kept = map.iter().filter(|(name, _)| !untracked(name));
-                let kept = kept.map(|(name, value)| (name.clone(), value.clone())).collect();
-                Blob::from_value(&Value::Map(kept))
-            }
-            _ => payload.encode(),
-        },
-    }
-}
-
-fn packet_value(packet: &Packet) -> Result<Value, Error> {
-    Ok(Value::Ext(Box::new(Ext::Send(StoredPacket {
-        node: packet.node.to_string(),
-        arg: packet.arg.to_value()?,
-        timeout: packet.timeout,
-    }))))
-}
-
-fn decode_packet(value: Value) -> Option<Packet> {
-    match value {
-        Value::Ext(ext) => match *ext {
-            Ext::Send(StoredPacket { node, arg, timeout }) => {
-                Some(Packet { node: node.into(), arg: Payload::new(arg), timeout })
-            }
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-fn decode_slot(layout: &Layout, head: &mut Head, slot: Slot, blob: &Blob) -> Result<(), Error> {
-    match layout.place(slot) {
-        Place::State(at) => {
-            let mut row = head.row.open();
-            row.decode(at, blob)?;
-            let topic = matches!(layout.channels[at].kind, Kind::Topic { .. });
-            head.filled[at] = !(topic && row.is_empty(at));
-        }
-        Place::Control(at) => {
-            let value = blob.to_value()?;
-            let kind = &layout.controls[at].kind;
-            let pair = value.as_list().filter(|list| list.len() == 2);
-            let flag = pair.is_some_and(|pair| pair[1] == Value::Bool(true));
-            head.controls[at] = match kind {
-                ControlKind::Start => Control::Start(Some(StartValue::Arg(Payload::new(value)))),
-                ControlKind::Branch { deferred: false } => {
-                    Control::Branch(Some(value_mark(&value)))
-                }
-                ControlKind::Branch { deferred: true } => Control::DeferredBranch {
-                    mark: pair.map(|pair| value_mark(&pair[0])),
-                    finished: flag,
-                },
-                ControlKind::Join { members, deferred: false } => {
-                    Control::Join { seen: arrived(members, &value) }
-                }
-                ControlKind::Join { members, deferred: true } => Control::DeferredJoin {
-                    seen: pair
-                        .map_or(vec![false; members.len()], |pair| arrived(members, &pair[0])),
-                    finished: flag,
-                },
-            };
-        }
-        Place::Tasks => {
-            if let Value::List(list) = blob.to_value()? {
-                head.sends = list.into_iter().filter_map(decode_packet).collect();
-            }
-        }
-    }
-    Ok(())
-}
-
-fn arrived(members: &[Arc<str>], value: &Value) -> Vec<bool> {
-    let has = |name: &str| match value {
-        Value::Set(set) => set.contains(&Value::from(name)),
-        Value::List(list) => list.contains(&Value::from(name)),
-        _ => false,
-    };
-    members.iter().map(|name| has(name)).collect()
-}
-
-/// The stored form of a write; nothing for what is never stored.
-pub(crate) fn encode_write(
-    layout: &Layout,
-    write: &Write,
-) -> Result<Option<(Arc<str>, Blob)>, Error> {
-    Ok(Some(match write {
-        Write::State(at, value) => {
-            let spec = &layout.channels[*at];
-            if matches!(spec.kind, Kind::Untracked { .. }) {
-                return Ok(None);
-            }
-            (spec.name.clone(), value.encode()?)
-        }
-        Write::Branch(control, mark) => {
-            (layout.controls[*control].name.clone(), Blob::from_value(&mark_value(*mark))?)
-        }
-        Write::Join(control, member) => {
-            let spec = &layout.controls[*control];
-            let name = Value::from(&*members(&spec.kind)[*member]);
-            (spec.name.clone(), Blob::from_value(&name)?)
-        }
-        Write::Send(packet) => (TASKS.into(), Blob::from_value(&packet_value(packet)?)?),
-        Write::Start(control, value) => {
-            (layout.controls[*control].name.clone(), encode_start(layout, value)?)
-        }
-        Write::Return(payload) => (RETURN.into(), payload.encode()?),
-        Write::Unknown(name, blob) => (name.clone(), blob.clone()),
-    }))
-}
-
-/// A stored write, as this graph understands it.
-pub(crate) fn decode_write(layout: &Layout, name: &Arc<str>, blob: &Blob) -> Result<Write, Error> {
-    if &**name == RETURN {
-        return Ok(Write::Return(Payload::new(blob.to_value()?)));
-    }
-    let unknown = || Ok(Write::Unknown(name.clone(), blob.clone()));
-    let Some(slot) = layout.slot_by_name.get(name) else { return unknown() };
-    match layout.place(*slot) {
-        Place::State(at) => Ok(Write::State(at, layout.schema.parse_write(at, blob.to_value()?)?)),
-        Place::Control(control) => {
-            let value = blob.to_value()?;
-            match &layout.controls[control].kind {
-                ControlKind::Start => {
-                    Ok(Write::Start(control, StartValue::Arg(Payload::new(value))))
-                }
-                ControlKind::Branch { .. } => Ok(Write::Branch(control, value_mark(&value))),
-                ControlKind::Join { members, .. } => {
-                    let member = members.iter().position(|name| value.as_str() == Some(name));
-                    member.map_or_else(unknown, |member| Ok(Write::Join(control, member)))
-                }
-            }
-        }
-        Place::Tasks => {
-            decode_packet(blob.to_value()?).map_or_else(unknown, |p| Ok(Write::Send(p)))
-        }
-    }
 }
 
 /// Metadata for a checkpoint of this graph.

@@ -8,12 +8,13 @@ use superstep_checkpoint::{AnyCheckpointer, CheckpointId, IdClock, Metadata, Sto
 use super::apply::{Actor, Applied, apply};
 use super::drive::Driver;
 use super::emit::{Emitter, snapshot_result};
+use super::entry::Entry;
 use super::head::Head;
 use super::pending::Pending;
 use super::plan::plan;
-use super::record::{self, Recorder};
+use super::record::Recorder;
 use super::run::{Context, Run};
-use super::step::Entry;
+use super::slots;
 use super::task::Superstep;
 use super::{Layout, ids};
 use crate::error::RunError;
@@ -116,7 +117,7 @@ fn apply_commands(layout: &Layout, head: &mut Head, pending: &Pending) -> Result
         return Ok(());
     }
     let writes = pending.commands.iter();
-    let writes = writes.map(|(name, blob)| record::decode_write(layout, name, blob));
+    let writes = writes.map(|(name, blob)| slots::decode_write(layout, name, blob));
     let command = Applied {
         name: "__input__".into(),
         actor: Actor::Input,
@@ -140,7 +141,7 @@ fn with_finished(
     let mut finished = Vec::new();
     for mut entry in entries {
         if let Some(output) = pending.output(entry.task.id()) {
-            let writes = output.iter().map(|(name, blob)| record::decode_write(layout, name, blob));
+            let writes = output.iter().map(|(name, blob)| slots::decode_write(layout, name, blob));
             entry.writes = Some(writes.collect::<Result<_, _>>()?);
             finished.push(entry);
         }
@@ -166,7 +167,7 @@ async fn task_snapshot(
     let output = record.and_then(super::pending::TaskRecord::output);
     let result = match &output {
         Some(output) => {
-            let writes = output.iter().map(|(name, blob)| record::decode_write(layout, name, blob));
+            let writes = output.iter().map(|(name, blob)| slots::decode_write(layout, name, blob));
             let writes = writes.collect::<Result<Vec<_>, _>>()?;
             Some(snapshot_result(layout, &layout.shown, &writes))
         }
@@ -282,7 +283,7 @@ impl Driver {
             let record = self.pending.task(entry.task.id());
             let output = record.and_then(super::pending::TaskRecord::output);
             let writes = output.and_then(|output| {
-                let writes = output.iter().map(|(n, blob)| record::decode_write(layout, n, blob));
+                let writes = output.iter().map(|(n, blob)| slots::decode_write(layout, n, blob));
                 writes.collect::<Result<Vec<_>, _>>().ok()
             });
             let result = writes.map(|writes| snapshot_result(layout, &self.emitter.keys, &writes));

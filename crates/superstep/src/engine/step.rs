@@ -2,207 +2,27 @@
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
 use futures_util::stream::FuturesUnordered;
-use superstep_checkpoint::{AnyCache, Blob, CacheKey, Error, Interrupt, TaskWrites, Value};
+use superstep_checkpoint::{Blob, Error, Interrupt, TaskWrites, Value};
 use tokio::time::{Instant, sleep_until};
 
-use super::apply::{Actor, Applied};
-use super::attempt::{End, Job};
+use super::attempt::End;
 use super::drive::{Driver, Stop};
-use super::emit;
-use super::head::{Control, Head, Packet, StartValue, Write};
-use super::ids::Path;
-use super::layout::{Layout, NodeDef, Reads};
-use super::plan::{Cause, Planned};
-use super::record::{self, ERROR, ERROR_SOURCE, INTERRUPT, NO_WRITES, RESUME};
-use super::task::{Identity, Superstep, Suspension, Task, lock};
-use crate::error::{NodeError, RunError, panic_text};
-use crate::graph::TimeoutPolicy;
-use crate::node::{BoxFuture, Failure, Output};
-use crate::run::{Data, Durability, MessageEvent, Mode};
-use crate::state::{Payload, Row};
-
-/// A task of the superstep that is running.
-pub(crate) struct Entry {
-    pub(crate) task: Task,
-    pub(crate) node: usize,
-    kind: EntryKind,
-    arg: Option<Payload>,
-    timeout: Option<TimeoutPolicy>,
-    failure: Option<Failure>,
-    /// What it wrote, if it has finished.
-    pub(crate) writes: Option<Vec<Write>>,
-    /// The writes come from storage.
-    pub(crate) kept: bool,
-    /// It failed, and its error handler runs in its place.
-    pub(crate) handled: bool,
-    /// It has ended, one way or another.
-    ended: bool,
-    pub(crate) is_handler: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum EntryKind {
-    Triggered,
-    Dispatched(usize),
-}
-
-impl Entry {
-    pub(crate) fn new(superstep: &Arc<Superstep>, planned: Planned) -> Self {
-        let Planned { node, cause } = planned;
-        let name = superstep.layout.nodes[node].name.clone();
-        let (kind, path, identity, arg, timeout) = match cause {
-            Cause::Triggered => {
-                let path = Path::Pull(name.clone());
-                (EntryKind::Triggered, path, Identity::Triggered(node), None, None)
-            }
-            Cause::Dispatched(index, arg, timeout) => (
-                EntryKind::Dispatched(index),
-                Path::Push(index),
-                Identity::Dispatched(index),
-                Some(arg),
-                timeout.map(TimeoutPolicy::from_stored),
-            ),
-        };
-        Self {
-            task: Task::new(superstep.clone(), name, path, identity, None),
-            node,
-            kind,
-            arg,
-            timeout,
-            failure: None,
-            writes: None,
-            kept: false,
-            handled: false,
-            ended: false,
-            is_handler: false,
-        }
-    }
-
-    /// The task of the error handler of a failed task.
-    pub(crate) fn handler(
-        superstep: &Arc<Superstep>,
-        failed: &Self,
-        handler: usize,
-        error: impl Into<HandledError>,
-    ) -> Self {
-        let name = superstep.layout.nodes[handler].name.clone();
-        let path = Path::Handler(Box::new(failed.task.inner.path.clone()));
-        let identity =
-            Identity::Handler { ns: failed.task.namespace_shared(), failed: failed.task.id() };
-        let error = error.into().0;
-        Self {
-            task: Task::new(superstep.clone(), name, path, identity, None),
-            node: handler,
-            kind: failed.kind,
-            arg: failed.arg.clone(),
-            timeout: None,
-            failure: Some(Failure { node: failed.task.inner.name.clone(), error }),
-            writes: None,
-            kept: false,
-            handled: false,
-            ended: false,
-            is_handler: true,
-        }
-    }
-
-    /// The order in which writes are folded: that of the text of the path, without making the text.
-    pub(crate) fn order(&self, layout: &Layout) -> (u8, OrderName<'_>, usize, bool) {
-        match (self.kind, &self.failure) {
-            (EntryKind::Dispatched(index), _) => (1, OrderName(""), index, self.is_handler),
-            (EntryKind::Triggered, Some(failure)) => (0, OrderName(&failure.node), 0, true),
-            (EntryKind::Triggered, None) => {
-                let _ = layout;
-                (0, OrderName(&self.task.inner.name), 0, self.is_handler)
-            }
-        }
-    }
-
-    pub(crate) fn actor(&self) -> Actor {
-        let triggered = self.kind == EntryKind::Triggered && !self.is_handler;
-        if triggered { Actor::Triggered(self.node) } else { Actor::Ran(self.node) }
-    }
-
-    pub(crate) fn into_applied(self) -> Applied {
-        Applied {
-            name: self.task.inner.name.clone(),
-            actor: self.actor(),
-            writes: self.writes.unwrap_or_default(),
-        }
-    }
-
-    /// The dispatch that asked for this task, if one did.
-    pub(crate) fn packet(&self) -> Option<Packet> {
-        let arg = self.arg.clone()?;
-        let timeout = self.timeout.map(TimeoutPolicy::stored);
-        Some(Packet { node: self.task.inner.name.clone(), arg, timeout })
-    }
-
-    /// What the node gets, as data.
-    pub(crate) fn input_value(&self, layout: &Layout, head: &Head, step: i64, stop: i64) -> Value {
-        match &self.arg {
-            Some(arg) => arg.to_value().unwrap_or_default(),
-            None => emit::input_value(layout, head, &layout.nodes[self.node].reads, step, stop),
-        }
-    }
-
-    pub(crate) fn triggers(&self, def: &NodeDef) -> Vec<Arc<str>> {
-        match self.kind {
-            EntryKind::Triggered if !self.is_handler => def.trigger_names.clone(),
-            _ => vec![super::ids::PUSH.into()],
-        }
-    }
-
-    fn job(&self, layout: &Layout, controls: &[Control], row: Row) -> Job {
-        let start = match &layout.nodes[self.node].reads {
-            Reads::Start => controls.iter().find_map(|control| match control {
-                Control::Start(value) => value.clone(),
-                _ => None,
-            }),
-            Reads::Channels(_) => None,
-        };
-        let arg = match &start {
-            Some(StartValue::Arg(payload)) => Some(payload.clone()),
-            _ => self.arg.clone(),
-        };
-        Job {
-            task: self.task.clone(),
-            node: self.node,
-            row,
-            arg,
-            start,
-            failure: self.failure.clone(),
-            timeout: self.timeout,
-        }
-    }
-}
-
-/// Names compare by their bytes, as the stored paths do.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct OrderName<'a>(&'a str);
-
-/// An error on its way to a handler: as it happened, or as it was stored.
-pub(crate) struct HandledError(NodeError);
-
-impl From<NodeError> for HandledError {
-    fn from(error: NodeError) -> Self {
-        Self(error)
-    }
-}
-
-impl From<String> for HandledError {
-    fn from(stored: String) -> Self {
-        let kind = stored.split(|c: char| !c.is_alphanumeric() && c != '_').next();
-        let kind = kind.unwrap_or_default().to_owned();
-        Self(NodeError::permanent(stored).named(kind))
-    }
-}
+use super::entry::Entry;
+use super::head::Write;
+use super::layout::NodeDef;
+use super::record::{ERROR, ERROR_SOURCE, INTERRUPT, NO_WRITES, RESUME};
+use super::slots;
+use super::task::{Superstep, Suspension, Task, lock};
+use crate::error::{NodeError, RunError};
+use crate::node::{BoxFuture, Output};
+use crate::run::Durability;
+use crate::state::Row;
 
 /// How the tasks of a superstep ended.
 pub(super) enum StepEnd {
@@ -213,11 +33,11 @@ pub(super) enum StepEnd {
 }
 
 type Running = BoxFuture<(usize, End, Row)>;
-type Saving = BoxFuture<Result<(), Error>>;
+pub(super) type Saving = BoxFuture<Result<(), Error>>;
 
 /// The futures of a superstep. Sets are made when something is put in: most supersteps need none of them.
 #[derive(Default)]
-struct Futures {
+pub(super) struct Futures {
     /// A lone task is polled in place, which is much cheaper than through a set.
     lone: Option<Running>,
     tasks: Set<Running>,
@@ -225,11 +45,11 @@ struct Futures {
     /// Error handlers: they start when the failure they handle is stored.
     handlers: VecDeque<usize>,
     children: Set<BoxFuture<()>>,
-    saves: Set<Saving>,
+    pub(super) saves: Set<Saving>,
     running: usize,
 }
 
-struct Set<F>(Option<FuturesUnordered<F>>);
+pub(super) struct Set<F>(Option<FuturesUnordered<F>>);
 
 impl<F> Default for Set<F> {
     fn default() -> Self {
@@ -238,7 +58,7 @@ impl<F> Default for Set<F> {
 }
 
 impl<F: Future> Set<F> {
-    fn push(&mut self, future: F) {
+    pub(super) fn push(&mut self, future: F) {
         self.0.get_or_insert_default().push(future);
     }
 
@@ -489,7 +309,7 @@ impl Driver {
             .push(Box::pin(async move { saver.put_writes(&thread, &ns, id, vec![writes]).await }));
     }
 
-    fn encode_output(
+    pub(super) fn encode_output(
         &self,
         writes: &[Write],
         answers: Option<Vec<Value>>,
@@ -503,7 +323,7 @@ impl Driver {
         }
         let mut any = false;
         for write in writes {
-            if let Some(write) = record::encode_write(&self.layout, write)? {
+            if let Some(write) = slots::encode_write(&self.layout, write)? {
                 stored.push(write);
                 any = true;
             }
@@ -579,106 +399,6 @@ impl Driver {
         };
         Ok(StepEnd::Stopped(stop, entries))
     }
-
-    /// The cache and the key for a task, if its result is to be cached.
-    fn cache_key(&self, entry: &Entry) -> Result<Option<(AnyCache, CacheKey)>, RunError> {
-        let policy = self.layout.nodes[entry.node].options.cache.as_ref();
-        let cache = self.run.cache.as_ref().filter(|_| !self.is_nested());
-        let (Some(policy), Some(cache)) = (policy, cache) else { return Ok(None) };
-        let input = entry.input_value(&self.layout, &self.head, self.step, self.stop);
-        let key = catch_unwind(AssertUnwindSafe(|| emit::cache_key(&input, policy)));
-        let key = key.map_err(|panic| {
-            let text = format!("in the key of its cache: {}", panic_text(&*panic));
-            let node = entry.task.inner.name.clone();
-            let error = NodeError::panicked(&node, &text);
-            RunError::Node { node, task: entry.task.id(), error }
-        })?;
-        let ns = cache_ns(&self.layout.name, &entry.task.inner.name);
-        Ok(Some((cache.clone(), CacheKey { ns, key })))
-    }
-
-    /// Gives tasks whose result is cached that result.
-    async fn use_cache(&mut self, entries: &mut [Entry]) -> Result<(), RunError> {
-        if self.run.cache.is_none() {
-            return Ok(());
-        }
-        let mut found = Vec::new();
-        for (at, entry) in entries.iter().enumerate().filter(|(_, e)| e.writes.is_none()) {
-            let Some((cache, key)) = self.cache_key(entry)? else { continue };
-            let Some(cached) = cache.get(&key).await? else { continue };
-            let writes =
-                cached.iter().map(|(name, blob)| record::decode_write(&self.layout, name, blob));
-            found.push((at, writes.collect::<Result<Vec<_>, _>>()?));
-        }
-        for (at, writes) in found {
-            let entry = &mut entries[at];
-            self.emitter.update(&entry.task.inner.name, &writes, true);
-            let stored = self.encode_output(&writes, None)?;
-            if self.saver.is_some() {
-                self.unsaved.push(TaskWrites {
-                    task: entry.task.id(),
-                    path: entry.task.inner.path.text(),
-                    writes: stored,
-                    replaces: false,
-                });
-            }
-            entry.writes = Some(writes);
-        }
-        Ok(())
-    }
-
-    fn keep_in_cache(
-        &self,
-        entry: &Entry,
-        writes: &[Write],
-        futures: &mut Futures,
-    ) -> Result<(), RunError> {
-        let Some((cache, key)) = self.cache_key(entry)? else { return Ok(()) };
-        let ttl = self.layout.nodes[entry.node].options.cache.as_ref().and_then(|p| p.ttl);
-        let stored =
-            writes.iter().filter_map(|w| record::encode_write(&self.layout, w).transpose());
-        let stored = stored.collect::<Result<Vec<_>, _>>()?;
-        futures.saves.push(Box::pin(async move { cache.put(key, stored, ttl).await }));
-        Ok(())
-    }
-
-    /// Shows whole messages that a node wrote and that neither it nor its input has shown before.
-    fn emit_messages(&self, task: &Task, writes: &[Write]) {
-        let Some(sink) = self.run.sink_for(Mode::Messages, &self.ns) else { return };
-        for write in writes {
-            let Write::State(at, value) = write else { continue };
-            let written = messages_in(value.to_value().unwrap_or_default());
-            if written.is_empty() {
-                continue;
-            }
-            let known = messages_in(self.head.row.value(*at).unwrap_or_default());
-            for message in written {
-                let id = message.get("id").and_then(Value::as_str);
-                let old = id.is_some()
-                    && known.iter().any(|old| old.get("id").and_then(Value::as_str) == id);
-                if old || !id.is_none_or(|id| sink.show_message(id)) {
-                    continue;
-                }
-                let metadata = task.message_metadata();
-                sink.push(&self.ns, Data::Messages(MessageEvent { chunk: message, metadata }));
-            }
-        }
-    }
-}
-
-/// The messages in a value: itself, or the items of a list.
-fn messages_in(value: Value) -> Vec<Value> {
-    let is_message = |value: &Value| value.get("content").is_some() && value.get("type").is_some();
-    match value {
-        Value::List(items) => items.into_iter().filter(is_message).collect(),
-        one if is_message(&one) => vec![one],
-        _ => Vec::new(),
-    }
-}
-
-/// Where results of a node are cached.
-pub(crate) fn cache_ns(graph: &str, node: &str) -> Vec<String> {
-    vec!["__pregel_ns_writes".to_owned(), graph.to_owned(), node.to_owned()]
 }
 
 /// What is known about a superstep that is running.

@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
-use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::task::{Poll, Waker};
+use std::task::Waker;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -84,7 +83,7 @@ impl Superstep {
         }
     }
 
-    fn record(&self, id: TaskId) -> Record {
+    pub(super) fn record(&self, id: TaskId) -> Record {
         lock(&self.records).get(&id).cloned().unwrap_or_default()
     }
 }
@@ -110,7 +109,7 @@ pub(crate) struct Inner {
     known: OnceLock<Known>,
     pub(crate) attempt: AtomicU32,
     pub(crate) suspended: AtomicBool,
-    scratch: Mutex<Scratch>,
+    pub(super) scratch: Mutex<Scratch>,
     /// When the task last showed progress, if anybody wants to know.
     progress: Mutex<Option<Instant>>,
     /// Whether the task has a limit on idle time.
@@ -142,17 +141,19 @@ struct Known {
 }
 
 #[derive(Default)]
-struct Scratch {
-    loaded: bool,
-    answers: Vec<Value>,
-    asked: usize,
-    pub(crate) suspension: Suspension,
+pub(super) struct Scratch {
+    pub(super) loaded: bool,
+    pub(super) answers: Vec<Value>,
+    pub(super) asked: usize,
+    pub(super) suspension: Suspension,
     calls: usize,
     subgraphs: usize,
     inflight: usize,
     waker: Option<Waker>,
     /// Answers that were used in this attempt.
-    used: usize,
+    pub(super) used: usize,
+    /// An answer was forgotten, because it did not fit.
+    pub(super) forgot: bool,
 }
 
 /// Why a task stopped before its end.
@@ -416,105 +417,14 @@ impl Task {
             scratch.used = 0;
             scratch.calls = 0;
             scratch.subgraphs = 0;
+            scratch.suspension = Suspension::default();
+            self.inner.suspended.store(false, Ordering::Release);
             self.note_progress();
         }
     }
 
-    /// Asks a question and waits for the answer, however long that takes.
-    ///
-    /// Without an answer, the question is recorded, the run ends with
-    /// [`Outcome::Interrupted`](crate::Outcome::Interrupted), and this node is dropped where it stands. When the thread is
-    /// resumed, the node runs again from its first line and each question takes the answer of its position.
-    ///
-    /// There is no error to catch: nothing a node does with errors or time limits makes a question disappear.
-    pub fn interrupt<A: DeserializeOwned>(
-        &self,
-        question: impl Serialize,
-    ) -> impl Future<Output = A> + Send + 'static {
-        let task = self.clone();
-        let question = to_value(&question);
-        let mut index = None;
-        std::future::poll_fn(move |_| {
-            let index = *index.get_or_insert_with(|| task.next_question());
-            task.poll_interrupt(index, &question)
-        })
-    }
-
-    fn next_question(&self) -> usize {
-        let mut scratch = lock(&self.inner.scratch);
-        scratch.asked += 1;
-        scratch.asked - 1
-    }
-
-    fn poll_interrupt<A: DeserializeOwned>(
-        &self,
-        index: usize,
-        question: &Result<Value, superstep_checkpoint::Error>,
-    ) -> Poll<A> {
-        let mut scratch = lock(&self.inner.scratch);
-        self.load_answers(&mut scratch);
-        let ns = self.namespace();
-        if let Some(answer) = scratch.answers.get(index) {
-            match from_value(answer.clone()) {
-                Ok(answer) => {
-                    scratch.used = scratch.used.max(index + 1);
-                    return Poll::Ready(answer);
-                }
-                Err(error) => {
-                    let text = format!(
-                        "the answer to question {index} of node `{}` does not fit: {error}",
-                        self.name()
-                    );
-                    // The question stays open: the answer is forgotten, and whoever gave it is told.
-                    scratch.answers.truncate(index);
-                    scratch.suspension.refused = Some(NodeError::permanent(text));
-                }
-            }
-        }
-        match (question, self.inner.superstep.run.keeps) {
-            (_, false) => {
-                let text = format!(
-                    "node `{}` asked a question, but the graph has no checkpointer to keep it; add one with `with_checkpointer`",
-                    self.name()
-                );
-                scratch.suspension.refused = Some(NodeError::permanent(text));
-            }
-            (Err(error), _) => {
-                let text =
-                    format!("the question of node `{}` cannot be stored: {error}", self.name());
-                scratch.suspension.refused = Some(NodeError::permanent(text));
-            }
-            (Ok(value), true) => {
-                let id = ids::interrupt_id(ns, scratch.answers.len());
-                if !scratch.suspension.questions.iter().any(|asked| asked.id == id) {
-                    let asked = Interrupt { value: value.clone(), id, response_schema: None };
-                    scratch.suspension.questions.push(asked);
-                }
-            }
-        }
-        self.suspend(&mut scratch);
-        Poll::Pending
-    }
-
-    /// Takes the answers that were stored, and the one that this run was given for the next question.
-    fn load_answers(&self, scratch: &mut Scratch) {
-        if scratch.loaded {
-            return;
-        }
-        scratch.loaded = true;
-        let superstep = &self.inner.superstep;
-        scratch.answers = superstep.record(self.id()).answers;
-        if let Some(seed) = superstep.seeds.get(&self.inner.path.text()) {
-            scratch.answers.clone_from(seed);
-        }
-        let id = ids::interrupt_id(self.namespace(), scratch.answers.len());
-        if let Some(answer) = superstep.run.take_answer(&id) {
-            scratch.answers.push(answer);
-        }
-    }
-
     /// Marks the task as stopped, and has the driver look.
-    fn suspend(&self, scratch: &mut Scratch) {
+    pub(super) fn suspend(&self, scratch: &mut Scratch) {
         self.inner.suspended.store(true, Ordering::Release);
         if let Some(waker) = scratch.waker.take() {
             waker.wake();
@@ -557,10 +467,10 @@ impl Task {
         std::mem::take(&mut lock(&self.inner.scratch).suspension)
     }
 
-    /// The answers that the task has, if it used any.
+    /// The answers that the task has, if it used any or forgot one.
     pub(crate) fn answers(&self) -> Option<Vec<Value>> {
         let scratch = lock(&self.inner.scratch);
-        (scratch.used > 0)
+        (scratch.used > 0 || scratch.forgot)
             .then(|| scratch.answers[..scratch.used.min(scratch.answers.len())].to_vec())
     }
 

@@ -12,15 +12,16 @@ use super::apply::{Actor, Applied, apply};
 use super::attempt::writes_of;
 use super::drive::apply_error;
 use super::emit::Emitter;
+use super::entry::Entry;
 use super::head::{Head, StartValue, Write};
 use super::ids::Path;
 use super::layout::{ControlKind, END, START};
 use super::pending::Pending;
 use super::plan::plan;
-use super::record::{self, Recorder};
+use super::record::Recorder;
 use super::run::CheckpointIds;
+use super::slots;
 use super::snapshot::quiet_run;
-use super::step::Entry;
 use super::task::{Identity, Superstep, Task};
 use crate::error::{RunError, nearest};
 use crate::graph::Compiled;
@@ -215,7 +216,7 @@ impl<'a> Updater<'a> {
         let layout = self.graph.layout.clone();
         let superstep = self.quiet_superstep();
         let commands = self.pending.commands.iter();
-        let commands = commands.map(|(n, blob)| record::decode_write(&layout, n, blob));
+        let commands = commands.map(|(n, blob)| slots::decode_write(&layout, n, blob));
         let commands: Vec<Write> = commands.collect::<Result<_, _>>()?;
         if !commands.is_empty() {
             let task = Applied { name: INPUT.into(), actor: Actor::Input, writes: commands };
@@ -291,7 +292,7 @@ impl<'a> Updater<'a> {
         for entry in entries.iter().filter(|entry| !nodes.contains(&entry.node)) {
             let Some(output) = self.pending.output(entry.task.id()) else { continue };
             let layout = &self.graph.layout;
-            let writes = output.iter().map(|(n, blob)| record::decode_write(layout, n, blob));
+            let writes = output.iter().map(|(n, blob)| slots::decode_write(layout, n, blob));
             finished.push(Applied {
                 name: entry.task.inner.name.clone(),
                 actor: entry.actor(),
@@ -375,7 +376,7 @@ impl<'a> Updater<'a> {
         writes: &[Write],
     ) -> Result<TaskWrites, RunError> {
         let layout = &self.graph.layout;
-        let encoded = writes.iter().filter_map(|w| record::encode_write(layout, w).transpose());
+        let encoded = writes.iter().filter_map(|w| slots::encode_write(layout, w).transpose());
         Ok(TaskWrites {
             task: id,
             path: task.inner.path.text(),
@@ -399,7 +400,7 @@ impl<'a> Updater<'a> {
         let mut tasks = Vec::new();
         for entry in entries {
             let output = self.pending.output(entry.task.id()).unwrap_or_default();
-            let writes = output.iter().map(|(n, blob)| record::decode_write(&layout, n, blob));
+            let writes = output.iter().map(|(n, blob)| slots::decode_write(&layout, n, blob));
             let writes = writes.collect::<Result<Vec<_>, _>>()?;
             let state = writes.into_iter().filter(|write| matches!(write, Write::State(..)));
             tasks.push(Applied {

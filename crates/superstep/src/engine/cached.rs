@@ -1,0 +1,116 @@
+//! Results of nodes that are kept by key, and messages that nodes write.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use superstep_checkpoint::{AnyCache, CacheKey, TaskWrites, Value};
+
+use super::drive::Driver;
+use super::emit;
+use super::entry::Entry;
+use super::head::Write;
+use super::slots;
+use super::step::Futures;
+use super::task::Task;
+use crate::error::{NodeError, RunError, panic_text};
+use crate::run::{Data, MessageEvent, Mode};
+
+impl Driver {
+    /// The cache and the key for a task, if its result is to be cached.
+    fn cache_key(&self, entry: &Entry) -> Result<Option<(AnyCache, CacheKey)>, RunError> {
+        let policy = self.layout.nodes[entry.node].options.cache.as_ref();
+        let cache = self.run.cache.as_ref().filter(|_| !self.is_nested());
+        let (Some(policy), Some(cache)) = (policy, cache) else { return Ok(None) };
+        let input = entry.input_value(&self.layout, &self.head, self.step, self.stop);
+        let key = catch_unwind(AssertUnwindSafe(|| emit::cache_key(&input, policy)));
+        let key = key.map_err(|panic| {
+            let text = format!("in the key of its cache: {}", panic_text(&*panic));
+            let node = entry.task.inner.name.clone();
+            let error = NodeError::panicked(&node, &text);
+            RunError::Node { node, task: entry.task.id(), error }
+        })?;
+        let ns = cache_ns(&self.layout.name, &entry.task.inner.name);
+        Ok(Some((cache.clone(), CacheKey { ns, key })))
+    }
+
+    /// Gives tasks whose result is cached that result.
+    pub(super) async fn use_cache(&mut self, entries: &mut [Entry]) -> Result<(), RunError> {
+        if self.run.cache.is_none() {
+            return Ok(());
+        }
+        let mut found = Vec::new();
+        for (at, entry) in entries.iter().enumerate().filter(|(_, e)| e.writes.is_none()) {
+            let Some((cache, key)) = self.cache_key(entry)? else { continue };
+            let Some(cached) = cache.get(&key).await? else { continue };
+            let writes =
+                cached.iter().map(|(name, blob)| slots::decode_write(&self.layout, name, blob));
+            found.push((at, writes.collect::<Result<Vec<_>, _>>()?));
+        }
+        for (at, writes) in found {
+            let entry = &mut entries[at];
+            self.emitter.update(&entry.task.inner.name, &writes, true);
+            let stored = self.encode_output(&writes, None)?;
+            if self.saver.is_some() {
+                self.unsaved.push(TaskWrites {
+                    task: entry.task.id(),
+                    path: entry.task.inner.path.text(),
+                    writes: stored,
+                    replaces: false,
+                });
+            }
+            entry.writes = Some(writes);
+        }
+        Ok(())
+    }
+
+    pub(super) fn keep_in_cache(
+        &self,
+        entry: &Entry,
+        writes: &[Write],
+        futures: &mut Futures,
+    ) -> Result<(), RunError> {
+        let Some((cache, key)) = self.cache_key(entry)? else { return Ok(()) };
+        let ttl = self.layout.nodes[entry.node].options.cache.as_ref().and_then(|p| p.ttl);
+        let stored = writes.iter().filter_map(|w| slots::encode_write(&self.layout, w).transpose());
+        let stored = stored.collect::<Result<Vec<_>, _>>()?;
+        futures.saves.push(Box::pin(async move { cache.put(key, stored, ttl).await }));
+        Ok(())
+    }
+
+    /// Shows whole messages that a node wrote and that neither it nor its input has shown before.
+    pub(super) fn emit_messages(&self, task: &Task, writes: &[Write]) {
+        let Some(sink) = self.run.sink_for(Mode::Messages, &self.ns) else { return };
+        for write in writes {
+            let Write::State(at, value) = write else { continue };
+            let written = messages_in(value.to_value().unwrap_or_default());
+            if written.is_empty() {
+                continue;
+            }
+            let known = messages_in(self.head.row.value(*at).unwrap_or_default());
+            for message in written {
+                let id = message.get("id").and_then(Value::as_str);
+                let old = id.is_some()
+                    && known.iter().any(|old| old.get("id").and_then(Value::as_str) == id);
+                if old || !id.is_none_or(|id| sink.show_message(id)) {
+                    continue;
+                }
+                let metadata = task.message_metadata();
+                sink.push(&self.ns, Data::Messages(MessageEvent { chunk: message, metadata }));
+            }
+        }
+    }
+}
+
+/// The messages in a value: itself, or the items of a list.
+fn messages_in(value: Value) -> Vec<Value> {
+    let is_message = |value: &Value| value.get("content").is_some() && value.get("type").is_some();
+    match value {
+        Value::List(items) => items.into_iter().filter(is_message).collect(),
+        one if is_message(&one) => vec![one],
+        _ => Vec::new(),
+    }
+}
+
+/// Where results of a node are cached.
+pub(crate) fn cache_ns(graph: &str, node: &str) -> Vec<String> {
+    vec!["__pregel_ns_writes".to_owned(), graph.to_owned(), node.to_owned()]
+}

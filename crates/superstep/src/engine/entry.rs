@@ -1,0 +1,193 @@
+//! A task of a superstep, from the plan to its writes.
+
+use std::sync::Arc;
+
+use superstep_checkpoint::Value;
+
+use super::apply::{Actor, Applied};
+use super::attempt::Job;
+use super::emit;
+use super::head::{Control, Head, Packet, StartValue, Write};
+use super::ids::Path;
+use super::layout::{Layout, NodeDef, Reads};
+use super::plan::{Cause, Planned};
+use super::task::{Identity, Superstep, Task};
+use crate::error::NodeError;
+use crate::graph::TimeoutPolicy;
+use crate::node::Failure;
+use crate::state::{Payload, Row};
+
+/// A task of the superstep that is running.
+pub(crate) struct Entry {
+    pub(crate) task: Task,
+    pub(crate) node: usize,
+    kind: EntryKind,
+    arg: Option<Payload>,
+    timeout: Option<TimeoutPolicy>,
+    failure: Option<Failure>,
+    /// What it wrote, if it has finished.
+    pub(crate) writes: Option<Vec<Write>>,
+    /// The writes come from storage.
+    pub(crate) kept: bool,
+    /// It failed, and its error handler runs in its place.
+    pub(crate) handled: bool,
+    /// It has ended, one way or another.
+    pub(super) ended: bool,
+    pub(crate) is_handler: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum EntryKind {
+    Triggered,
+    Dispatched(usize),
+}
+
+impl Entry {
+    pub(crate) fn new(superstep: &Arc<Superstep>, planned: Planned) -> Self {
+        let Planned { node, cause } = planned;
+        let name = superstep.layout.nodes[node].name.clone();
+        let (kind, path, identity, arg, timeout) = match cause {
+            Cause::Triggered => {
+                let path = Path::Pull(name.clone());
+                (EntryKind::Triggered, path, Identity::Triggered(node), None, None)
+            }
+            Cause::Dispatched(index, arg, timeout) => (
+                EntryKind::Dispatched(index),
+                Path::Push(index),
+                Identity::Dispatched(index),
+                Some(arg),
+                timeout.map(TimeoutPolicy::from_stored),
+            ),
+        };
+        Self {
+            task: Task::new(superstep.clone(), name, path, identity, None),
+            node,
+            kind,
+            arg,
+            timeout,
+            failure: None,
+            writes: None,
+            kept: false,
+            handled: false,
+            ended: false,
+            is_handler: false,
+        }
+    }
+
+    /// The task of the error handler of a failed task.
+    pub(crate) fn handler(
+        superstep: &Arc<Superstep>,
+        failed: &Self,
+        handler: usize,
+        error: impl Into<HandledError>,
+    ) -> Self {
+        let name = superstep.layout.nodes[handler].name.clone();
+        let path = Path::Handler(Box::new(failed.task.inner.path.clone()));
+        let identity =
+            Identity::Handler { ns: failed.task.namespace_shared(), failed: failed.task.id() };
+        let error = error.into().0;
+        Self {
+            task: Task::new(superstep.clone(), name, path, identity, None),
+            node: handler,
+            kind: failed.kind,
+            arg: failed.arg.clone(),
+            timeout: None,
+            failure: Some(Failure { node: failed.task.inner.name.clone(), error }),
+            writes: None,
+            kept: false,
+            handled: false,
+            ended: false,
+            is_handler: true,
+        }
+    }
+
+    /// The order in which writes are folded: that of the text of the path, without making the text.
+    pub(crate) fn order(&self) -> (u8, OrderName<'_>, usize, bool) {
+        match (self.kind, &self.failure) {
+            (EntryKind::Dispatched(index), _) => (1, OrderName(""), index, self.is_handler),
+            (EntryKind::Triggered, Some(failure)) => (0, OrderName(&failure.node), 0, true),
+            (EntryKind::Triggered, None) => {
+                (0, OrderName(&self.task.inner.name), 0, self.is_handler)
+            }
+        }
+    }
+
+    pub(crate) fn actor(&self) -> Actor {
+        let triggered = self.kind == EntryKind::Triggered && !self.is_handler;
+        if triggered { Actor::Triggered(self.node) } else { Actor::Ran(self.node) }
+    }
+
+    pub(crate) fn into_applied(self) -> Applied {
+        Applied {
+            name: self.task.inner.name.clone(),
+            actor: self.actor(),
+            writes: self.writes.unwrap_or_default(),
+        }
+    }
+
+    /// The dispatch that asked for this task, if one did.
+    pub(crate) fn packet(&self) -> Option<Packet> {
+        let arg = self.arg.clone()?;
+        let timeout = self.timeout.map(TimeoutPolicy::stored);
+        Some(Packet { node: self.task.inner.name.clone(), arg, timeout })
+    }
+
+    /// What the node gets, as data.
+    pub(crate) fn input_value(&self, layout: &Layout, head: &Head, step: i64, stop: i64) -> Value {
+        match &self.arg {
+            Some(arg) => arg.to_value().unwrap_or_default(),
+            None => emit::input_value(layout, head, &layout.nodes[self.node].reads, step, stop),
+        }
+    }
+
+    pub(crate) fn triggers(&self, def: &NodeDef) -> Vec<Arc<str>> {
+        match self.kind {
+            EntryKind::Triggered if !self.is_handler => def.trigger_names.clone(),
+            _ => vec![super::ids::PUSH.into()],
+        }
+    }
+
+    pub(super) fn job(&self, layout: &Layout, controls: &[Control], row: Row) -> Job {
+        let start = match &layout.nodes[self.node].reads {
+            Reads::Start => controls.iter().find_map(|control| match control {
+                Control::Start(value) => value.clone(),
+                _ => None,
+            }),
+            Reads::Channels(_) => None,
+        };
+        let arg = match &start {
+            Some(StartValue::Arg(payload)) => Some(payload.clone()),
+            _ => self.arg.clone(),
+        };
+        Job {
+            task: self.task.clone(),
+            node: self.node,
+            row,
+            arg,
+            start,
+            failure: self.failure.clone(),
+            timeout: self.timeout,
+        }
+    }
+}
+
+/// Names compare by their bytes, as the stored paths do.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct OrderName<'a>(&'a str);
+
+/// An error on its way to a handler: as it happened, or as it was stored.
+pub(crate) struct HandledError(NodeError);
+
+impl From<NodeError> for HandledError {
+    fn from(error: NodeError) -> Self {
+        Self(error)
+    }
+}
+
+impl From<String> for HandledError {
+    fn from(stored: String) -> Self {
+        let kind = stored.split(|c: char| !c.is_alphanumeric() && c != '_').next();
+        let kind = kind.unwrap_or_default().to_owned();
+        Self(NodeError::permanent(stored).named(kind))
+    }
+}

@@ -22,6 +22,8 @@ pub(crate) enum Actor {
     Triggered(usize),
     /// A node that ran for another reason.
     Ran(usize),
+    /// An update from outside that stands in for a node that was triggered: its triggers are consumed.
+    StoodIn(usize),
     /// A recorded call.
     Call,
     /// Input, or a command given as input. Such writes are no superstep: nothing is emptied.
@@ -74,7 +76,7 @@ pub(crate) fn apply(
     }
     let next = head.newest + 1;
     for task in &rest {
-        if let Actor::Triggered(node) = task.actor {
+        if let Actor::Triggered(node) | Actor::StoodIn(node) = task.actor {
             consume(layout, head, node, next);
         }
     }
@@ -130,7 +132,7 @@ fn mark_seen(layout: &Layout, head: &mut Head, task: &Applied) {
             }
             head.news.nodes.push(node);
         }
-        Actor::Ran(node) => {
+        Actor::Ran(node) | Actor::StoodIn(node) => {
             let triggers = layout.nodes[node].triggers.len();
             head.seen[node].get_or_insert_with(|| vec![0; triggers].into());
             head.news.nodes.push(node);

@@ -243,7 +243,8 @@ impl<'a> Updater<'a> {
         if !self.superseded() {
             tasks.extend(self.finished(&entries, &nodes)?);
         }
-        let folds_in = !tasks.is_empty();
+        // Stored writes are replayed in the order of paths, with those that this update drops.
+        let mixed = !self.pending.is_empty();
         if takes_over && !self.superseded() {
             tasks.extend(self.kept(&entries, &nodes));
         }
@@ -265,9 +266,10 @@ impl<'a> Updater<'a> {
                 )),
             })?;
             stored.push(self.stored_writes(id, &task, &writes)?);
+            let planned = entries.iter().any(|entry| entry.node == node);
             tasks.push(Applied {
                 name: layout.nodes[node].name.clone(),
-                actor: Actor::Ran(node),
+                actor: if planned { Actor::StoodIn(node) } else { Actor::Ran(node) },
                 writes,
             });
         }
@@ -281,8 +283,7 @@ impl<'a> Updater<'a> {
             Vec::new()
         } else {
             self.recorder.forced.extend(overwritten);
-            if folds_in {
-                // What had finished comes before the update, whatever the order of their paths.
+            if mixed {
                 self.force_snapshots();
             }
             stored
@@ -294,7 +295,10 @@ impl<'a> Updater<'a> {
     /// Tasks of the open superstep that had finished: their writes are folded in first.
     fn finished(&self, entries: &[Entry], nodes: &[usize]) -> Result<Vec<Applied>, RunError> {
         let mut finished = Vec::new();
-        for entry in entries.iter().filter(|entry| !nodes.contains(&entry.node)) {
+        let mut others: Vec<_> =
+            entries.iter().filter(|entry| !nodes.contains(&entry.node)).collect();
+        others.sort_by_cached_key(|entry| entry.task.inner.path.text());
+        for entry in others {
             let Some(output) = self.pending.output(entry.task.id()) else { continue };
             let layout = &self.graph.layout;
             let writes = output.iter().map(|(n, blob)| slots::decode_write(layout, n, blob));

@@ -274,6 +274,7 @@ impl Driver {
             filled: if self.layout.nests { self.head.filled.clone() } else { Vec::new() },
             stores: self.run.durability != Durability::Exit,
             fault: Mutex::default(),
+            store: self.run.store.clone().or_else(|| self.graph.store.clone()),
         })
     }
 

@@ -188,6 +188,11 @@ impl From<String> for HandledError {
     fn from(stored: String) -> Self {
         let kind = stored.split(|c: char| !c.is_alphanumeric() && c != '_').next();
         let kind = kind.unwrap_or_default().to_owned();
-        Self(NodeError::permanent(stored).named(kind))
+        let inside = stored.strip_prefix(&*kind).and_then(|rest| {
+            let quoted = rest.strip_prefix('(')?.strip_suffix(')')?;
+            let plain = || quoted.strip_prefix('\'')?.strip_suffix('\'').map(str::to_owned);
+            serde_json::from_str::<String>(quoted).ok().or_else(plain)
+        });
+        Self(NodeError::permanent(inside.unwrap_or(stored)).named(kind))
     }
 }

@@ -268,6 +268,7 @@ pub(super) fn quiet_superstep(look: &Look, stored: &Stored) -> Arc<Superstep> {
         filled: Vec::new(),
         stores: false,
         fault: Mutex::default(),
+        store: None,
     })
 }
 

@@ -51,6 +51,8 @@ pub(crate) struct Superstep {
     pub(crate) emitter: Arc<Emitter>,
     /// Whether each state channel has a value; known only in graphs with graphs as nodes.
     pub(crate) filled: Vec<bool>,
+    /// The run's long-term memory, or the graph's own if the run has none.
+    pub(crate) store: Option<AnyStore>,
     /// Whether what happens is stored as it happens.
     pub(crate) stores: bool,
     /// What a recorded call did could not be stored: the run ends, whatever the node makes of it.
@@ -280,7 +282,7 @@ impl Task {
 
     /// Long-term memory, if the graph has one.
     pub fn store(&self) -> Option<&AnyStore> {
-        self.inner.superstep.run.store.as_ref()
+        self.inner.superstep.store.as_ref()
     }
 
     /// What the run was given as context, if it was given a `T`.

@@ -158,6 +158,7 @@ impl<'a> Updater<'a> {
             filled: Vec::new(),
             stores: false,
             fault: Mutex::default(),
+            store: None,
         })
     }
 

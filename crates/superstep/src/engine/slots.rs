@@ -60,7 +60,7 @@ pub(super) fn encode_slot(layout: &Layout, head: &Head, slot: Slot) -> Result<Op
             }
         },
         Place::Tasks => {
-            let sends = head.sends.iter().map(packet_value);
+            let sends = head.sends.iter().map(|packet| packet_value(layout, packet));
             Value::List(sends.collect::<Result<_, _>>()?)
         }
     };
@@ -81,13 +81,7 @@ fn encode_start(layout: &Layout, value: &StartValue) -> Result<Blob, Error> {
         }
         StartValue::Arg(payload) => match (payload.downcast_ref::<Value>(), layout.single) {
             (Some(Value::Map(map)), false) => {
-                let untracked = |name: &str| {
-                    let mut specs = layout.channels.iter();
-                    specs.any(|spec| {
-                        &*spec.name == name && matches!(spec.kind, Kind::Untracked { .. })
-                    })
-                };
-                let kept = map.iter().filter(|(name, _)| !untracked(name));
+                let kept = map.iter().filter(|(name, _)| !is_untracked(layout, name));
                 let kept = kept.map(|(name, value)| (name.clone(), value.clone())).collect();
                 Blob::from_value(&Value::Map(kept))
             }
@@ -96,10 +90,20 @@ fn encode_start(layout: &Layout, value: &StartValue) -> Result<Blob, Error> {
     }
 }
 
-fn packet_value(packet: &Packet) -> Result<Value, Error> {
+fn is_untracked(layout: &Layout, name: &str) -> bool {
+    let mut specs = layout.channels.iter();
+    specs.any(|spec| &*spec.name == name && matches!(spec.kind, Kind::Untracked { .. }))
+}
+
+fn packet_value(layout: &Layout, packet: &Packet) -> Result<Value, Error> {
+    let mut arg = packet.arg.to_value()?;
+    if let Value::Map(map) = &mut arg {
+        // What is never stored is not stored as part of a dispatch either.
+        map.retain(|name, _| !is_untracked(layout, name));
+    }
     Ok(Value::Ext(Box::new(Ext::Send(StoredPacket {
         node: packet.node.to_string(),
-        arg: packet.arg.to_value()?,
+        arg,
         timeout: packet.timeout,
     }))))
 }
@@ -192,7 +196,7 @@ pub(crate) fn encode_write(
             let name = Value::from(&*members(&spec.kind)[*member]);
             (spec.name.clone(), Blob::from_value(&name)?)
         }
-        Write::Send(packet) => (TASKS.into(), Blob::from_value(&packet_value(packet)?)?),
+        Write::Send(packet) => (TASKS.into(), Blob::from_value(&packet_value(layout, packet)?)?),
         Write::Start(control, value) => {
             (layout.controls[*control].name.clone(), encode_start(layout, value)?)
         }

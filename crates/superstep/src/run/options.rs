@@ -181,7 +181,7 @@ fn check_breakpoints<'a>(
     layout: &Layout,
     places: impl Iterator<Item = &'a At>,
 ) -> Result<(), RunError> {
-    let mut names = places.flat_map(|at| at.names());
+    let mut names = places.flat_map(At::names);
     let unknown = names.find(|name| !layout.lenient && layout.node(name).is_none());
     unknown.map_or(Ok(()), |name| {
         let near = nearest(name, layout.nodes.iter().map(|def| &*def.name));

@@ -18,7 +18,7 @@ async fn ask_age(task: Task) -> FormUpdate {
         match answer.as_i64().and_then(|age| u8::try_from(age).ok()) {
             Some(age) => return Form::update().age(age),
             None => {
-                question = format!("{} is not a valid age.", answer.to_string().replace('"', "'"))
+                question = format!("{} is not a valid age.", answer.to_string().replace('"', "'"));
             }
         }
     }

@@ -42,7 +42,7 @@ async fn stored(saver: &MemorySaver) -> Vec<String> {
     let all = AnyCheckpointer::new(saver.clone()).list(Query::default()).await.expect("a list");
     let mut texts = Vec::new();
     for stored in all {
-        let values = stored.checkpoint.channel_values.iter().map(|(name, blob)| (name, blob));
+        let values = stored.checkpoint.channel_values.iter();
         let writes = stored.writes.iter().map(|write| (&write.channel, &write.value));
         for (name, blob) in values.chain(writes) {
             texts.push(format!("{name} = {:?}", blob.to_value().expect("a value")));

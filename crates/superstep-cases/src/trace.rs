@@ -1,7 +1,7 @@
 //! What calls gave, as entries of a trace.
 
 use serde_json::{Map as JsonMap, Value as Json, json};
-use superstep::checkpoint::{Ext, Interrupt, Metadata, Stored, Value};
+use superstep::checkpoint::{Ext, Interrupt, Metadata, Stored, TaskId, Value};
 use superstep::{
     CheckpointRef, Data, Event, Inner, RawSnapshot, RunError, TaskSnapshot, UpdatesEvent,
 };
@@ -156,7 +156,8 @@ pub(crate) fn tuple_entry(stored: &Stored) -> Result<Json, String> {
         values.insert(name.to_string(), decode(blob)?);
     }
     let mut writes: Vec<(String, String, Json)> = Vec::new();
-    for write in &stored.writes {
+    // Who has taken the thread is our own record, which the reference has none of.
+    for write in stored.writes.iter().filter(|write| write.task != TaskId::CLAIM) {
         let mut value = decode(&write.value)?;
         if &*write.channel == "__error__" {
             value = Json::from(error_kind(value.as_str().unwrap_or_default()));

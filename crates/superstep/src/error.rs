@@ -312,6 +312,18 @@ pub enum RunError {
         /// The node.
         node: Arc<str>,
     },
+    /// Another writer was first: it runs the thread, or has moved it on. What this run did since its last checkpoint is
+    /// not stored.
+    #[error(
+        "another writer was first on thread `{thread}`; look at where the thread is before trying again"
+    )]
+    Conflict {
+        /// The thread.
+        thread: Arc<str>,
+        /// What storage said.
+        #[source]
+        source: Arc<superstep_checkpoint::Error>,
+    },
     /// Storage failed.
     #[error("the checkpointer failed")]
     Checkpoint(#[source] Arc<superstep_checkpoint::Error>),
@@ -340,7 +352,7 @@ impl RunError {
             Self::Resume { .. } => "RuntimeError".into(),
             Self::StepTimeout { .. } => "TimeoutError".into(),
             Self::NoParent { .. } => "ParentCommand".into(),
-            Self::Checkpoint(_) => "CheckpointError".into(),
+            Self::Conflict { .. } | Self::Checkpoint(_) => "CheckpointError".into(),
         }
     }
 
@@ -355,7 +367,13 @@ impl RunError {
 
 impl From<superstep_checkpoint::Error> for RunError {
     fn from(error: superstep_checkpoint::Error) -> Self {
-        Self::Checkpoint(Arc::new(error))
+        use superstep_checkpoint::Error;
+        match &error {
+            Error::Conflict { thread, .. } | Error::Overtaken { thread, .. } => {
+                Self::Conflict { thread: thread.as_str().into(), source: Arc::new(error) }
+            }
+            _ => Self::Checkpoint(Arc::new(error)),
+        }
     }
 }
 

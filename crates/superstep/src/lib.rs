@@ -67,7 +67,7 @@ pub mod checkpoint {
     pub use superstep_checkpoint::*;
 }
 
-pub use engine::{CheckpointIds, Task};
+pub use engine::{Asking, CheckpointIds, Task};
 pub use error::{CompileError, NodeError, RunError};
 pub use graph::{
     BreakAt, CachePolicy, CompiledGraph, Memory, RetryPolicy, StateGraph, Subgraph, Targets,

@@ -23,7 +23,7 @@ use crate::state::{Kind, Payload, Row, Taken, Unfit, WriteValue, Writes};
 pub(crate) enum End {
     Done(Vec<Write>),
     Failed(NodeError),
-    Suspended(Suspension),
+    Suspended(Box<Suspension>),
     /// A command for the graph around this one.
     ForParent(Output),
 }
@@ -83,9 +83,8 @@ impl Job {
         let output = match ran {
             Ran::Returned(output) => output,
             Ran::Suspended(suspension) => match *suspension {
-                Suspension { refused: Some(error), .. } => return Err(error),
-                Suspension { command: Some(output), .. } => output,
-                other => return Ok(End::Suspended(other)),
+                Suspension { refused: None, command: Some(output), .. } => output,
+                other => return Ok(End::Suspended(Box::new(other))),
             },
         };
         if output.target == Target::Parent {
@@ -94,10 +93,7 @@ impl Job {
         match writes_of(&self.task, self.node, &mut self.row, output).await {
             Ok(writes) => Ok(End::Done(writes)),
             Err(Unwritten::Failed(error)) => Err(error),
-            Err(Unwritten::Suspended(suspension)) => match *suspension {
-                Suspension { refused: Some(error), .. } => Err(error),
-                other => Ok(End::Suspended(other)),
-            },
+            Err(Unwritten::Suspended(suspension)) => Ok(End::Suspended(suspension)),
         }
     }
 }

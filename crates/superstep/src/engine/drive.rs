@@ -427,13 +427,9 @@ impl Driver {
             for task in tasks {
                 let stored = Blob::from_value(&Value::from(text.as_str()));
                 let Ok(blob) = stored else { continue };
-                writes.push(TaskWrites {
-                    task: task.id(),
-                    path: task.inner.path.text(),
-                    writes: vec![(record::ERROR.into(), blob)],
-                    replaces: true,
-                    expected: None,
-                });
+                let failed = vec![(record::ERROR.into(), blob)];
+                let failed = TaskWrites::new(task.id(), task.inner.path.text(), failed);
+                writes.push(TaskWrites { replaces: true, ..failed });
             }
             let involved: Vec<TaskId> = writes.iter().map(|write| write.task).collect();
             let others = std::mem::take(&mut self.unsaved);

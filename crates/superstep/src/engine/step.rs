@@ -18,7 +18,7 @@ use super::head::Write;
 use super::layout::NodeDef;
 use super::record::{ERROR, ERROR_SOURCE, INTERRUPT, NO_WRITES, RESUME};
 use super::slots;
-use super::task::{Superstep, Suspension, Task, lock};
+use super::task::{Refusal, Superstep, Suspension, Task, lock};
 use crate::error::{NodeError, RunError};
 use crate::node::{BoxFuture, Output};
 use crate::run::Durability;
@@ -77,7 +77,7 @@ impl<F: Future> Set<F> {
 
 enum Happened {
     Ended(usize, End, Row),
-    Saved(Result<(), Error>),
+    Saved(Result<(), RunError>),
     TimedOut,
     /// Nothing is left to wait for.
     Idle,
@@ -91,7 +91,7 @@ impl Futures {
                 return Poll::Ready(Happened::Saved(Err(error)));
             }
             if let Some(saved) = self.saves.poll(cx) {
-                return Poll::Ready(Happened::Saved(saved));
+                return Poll::Ready(Happened::Saved(saved.map_err(RunError::from)));
             }
             if let Some(lone) = &mut self.lone
                 && let Poll::Ready((at, end, row)) = lone.as_mut().poll(cx)
@@ -272,11 +272,12 @@ impl Driver {
         state: &mut StepState,
         task: &Task,
         def: &NodeDef,
-        suspension: Suspension,
+        suspension: Box<Suspension>,
         answers: Option<Vec<Value>>,
     ) -> Result<(), RunError> {
-        let Suspension { questions, drained, .. } = suspension;
+        let Suspension { questions, drained, refused, .. } = *suspension;
         state.stopped = true;
+        state.refused = state.refused.take().or(refused);
         if questions.is_empty() {
             state.drained = drained.or(state.drained.take());
             return Ok(());
@@ -350,13 +351,7 @@ impl Driver {
             }
             let cancelled = NodeError::cancelled(entry.task.name());
             if let Ok(stored) = encode(vec![(ERROR, Value::from(cancelled.stored()))]) {
-                writes.push(TaskWrites {
-                    task: entry.task.id(),
-                    path: entry.task.inner.path.text(),
-                    writes: stored,
-                    replaces: false,
-                    expected: None,
-                });
+                writes.push(TaskWrites::new(entry.task.id(), entry.task.inner.path.text(), stored));
             }
         }
         if self.run.durability == Durability::Exit {
@@ -394,6 +389,16 @@ impl Driver {
         let mut asked = state.questions;
         asked.sort_by(|(a, _), (b, _)| a.cmp(b));
         let questions: Vec<_> = asked.into_iter().flat_map(|(_, questions)| questions).collect();
+        match state.refused {
+            Some(Refusal::Answer(message)) => {
+                self.disclaim(&questions).await?;
+                return Err(RunError::Resume { message, pending: questions });
+            }
+            Some(Refusal::Question { node, task, error }) => {
+                return Err(RunError::Node { node, task, error });
+            }
+            None => {}
+        }
         let stop = match (questions.is_empty(), state.for_parent, state.drained) {
             (false, ..) => Stop::Interrupted(questions),
             (true, Some(output), _) => Stop::ForParent(output),
@@ -411,6 +416,7 @@ struct StepState {
     drained: Option<String>,
     questions: Vec<(String, Vec<Interrupt>)>,
     for_parent: Option<Output>,
+    refused: Option<Refusal>,
 }
 
 fn encode(writes: Vec<(&'static str, Value)>) -> Result<Vec<(Arc<str>, Blob)>, Error> {

@@ -9,8 +9,8 @@ use std::task::Waker;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use superstep_checkpoint::{
-    AnyCheckpointer, AnyStore, CheckpointId, Interrupt, InterruptId, TaskId, TaskWrites, Value,
-    from_value, to_value,
+    AnyCheckpointer, AnyStore, CheckpointId, Interrupt, TaskId, TaskWrites, Value, from_value,
+    to_value,
 };
 use tokio::time::Instant;
 
@@ -18,7 +18,7 @@ use super::emit::Emitter;
 use super::ids::{self, Path};
 use super::layout::Layout;
 use super::run::Run;
-use crate::error::NodeError;
+use crate::error::{NodeError, RunError};
 use crate::node::{BoxFuture, Output};
 use crate::run::Data;
 
@@ -55,8 +55,8 @@ pub(crate) struct Superstep {
     pub(crate) store: Option<AnyStore>,
     /// Whether what happens is stored as it happens.
     pub(crate) stores: bool,
-    /// What a recorded call did could not be stored: the run ends, whatever the node makes of it.
-    pub(crate) fault: Mutex<Option<superstep_checkpoint::Error>>,
+    /// Something a task did could not be stored: the run ends, whatever the node makes of it.
+    pub(crate) fault: Mutex<Option<RunError>>,
 }
 
 /// A recorded call that the driver has to drive.
@@ -79,6 +79,12 @@ impl Superstep {
             parents.insert(self.ns.to_string(), self.checkpoint);
         }
         parents
+    }
+
+    /// Ends the run: what is stored is not what happened.
+    pub(crate) fn fail_run(&self, error: RunError) {
+        lock(&self.fault).get_or_insert(error);
+        self.wake();
     }
 
     pub(crate) fn wake(&self) {
@@ -165,10 +171,18 @@ pub(super) struct Scratch {
 pub(crate) struct Suspension {
     pub(crate) questions: Vec<Interrupt>,
     pub(crate) drained: Option<String>,
-    /// The answer given for a question was not what the node takes.
-    pub(crate) refused: Option<NodeError>,
+    /// A question or an answer was not taken. Whoever runs the thread is told, past all retries and error handlers.
+    pub(crate) refused: Option<Refusal>,
     /// A graph that the task called gave a command for the graph of the task.
     pub(crate) command: Option<Output>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Refusal {
+    /// The answer is not what the node takes; the text says why. The question stays open.
+    Answer(String),
+    /// The question cannot be kept, so nobody could ever answer it.
+    Question { node: Arc<str>, task: TaskId, error: NodeError },
 }
 
 impl Task {
@@ -509,11 +523,6 @@ impl Task {
 
     pub(crate) fn stored(&self) -> Record {
         self.inner.superstep.record(self.id())
-    }
-
-    pub(crate) fn open_question(&self, id: &InterruptId) -> bool {
-        let answers = self.stored().answers.len();
-        !(0..answers).any(|k| ids::interrupt_id(self.namespace(), k) == *id)
     }
 }
 

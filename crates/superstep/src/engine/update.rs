@@ -387,13 +387,7 @@ impl<'a> Updater<'a> {
     ) -> Result<TaskWrites, RunError> {
         let layout = &self.graph.layout;
         let encoded = writes.iter().filter_map(|w| slots::encode_write(layout, w).transpose());
-        Ok(TaskWrites {
-            task: id,
-            path: task.inner.path.text(),
-            writes: encoded.collect::<Result<_, _>>()?,
-            replaces: false,
-            expected: None,
-        })
+        Ok(TaskWrites::new(id, task.inner.path.text(), encoded.collect::<Result<_, _>>()?))
     }
 
     /// Drops the tasks that are pending; finished ones keep their writes.

@@ -13,8 +13,8 @@ use superstep_checkpoint::{
 use tokio::sync::oneshot;
 
 use crate::engine::{
-    Inflight, Path, Ran, Started, Suspension, Task, TaskFuture, Write, cache_key, lock, names,
-    retry_after, run_watched,
+    Inflight, Path, Ran, Started, Task, TaskFuture, Write, cache_key, lock, names, retry_after,
+    run_watched,
 };
 use crate::error::{NodeError, panic_text};
 use crate::graph::{CachePolicy, RetryPolicy, TimeoutPolicy};
@@ -230,10 +230,6 @@ impl<'a, T: Recordable> Call<'a, T> {
             let error = match catch_unwind(start) {
                 Err(panic) => NodeError::panicked(task.name(), &panic_text(&*panic)),
                 Ok(future) => match run_watched(future, task, self.timeout).await {
-                    Ok(Ran::Suspended(suspension)) => match *suspension {
-                        Suspension { refused: Some(error), .. } => error,
-                        other => return Ok(Ran::Suspended(Box::new(other))),
-                    },
                     Ok(ran) => return Ok(ran),
                     Err(error) => error,
                 },
@@ -262,8 +258,7 @@ impl<'a, T: Recordable> Call<'a, T> {
         match saver.put_writes(thread, ns, checkpoint, vec![writes]).await {
             Ok(()) => Ok(()),
             Err(error) => {
-                lock(&superstep.fault).get_or_insert(error);
-                superstep.wake();
+                superstep.fail_run(error.into());
                 std::future::pending().await
             }
         }

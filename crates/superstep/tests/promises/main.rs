@@ -1,4 +1,5 @@
-//! One file for each promise, named as a sentence. They share one binary, because linking dozens takes longer than running them.
+//! One file for each promise, named as a sentence. They share one binary, because linking dozens takes longer than running
+//! them.
 
 mod common;
 mod world;
@@ -19,6 +20,8 @@ mod a_node_cannot_change_what_its_siblings_see;
 mod a_node_has_the_time_it_was_given;
 mod a_panic_in_a_node_is_a_failed_task;
 mod a_pause_cannot_be_swallowed;
+#[cfg(feature = "schemars")]
+mod a_question_describes_its_answer;
 mod a_question_that_nobody_could_answer_is_refused;
 mod a_run_waits_for_the_reader_of_its_stream;
 mod a_second_input_starts_from_the_beginning_with_the_old_state;
@@ -44,6 +47,7 @@ mod every_open_question_is_shown;
 mod kept_as_the_reference_has_it;
 mod max_concurrency_bounds_the_tasks_that_run;
 mod nodes_of_a_superstep_wait_together;
+mod one_of_two_runs_that_take_up_a_thread_goes_on;
 mod recorded_calls_do_not_run_twice;
 mod siblings_of_a_failed_task_keep_what_they_finished;
 mod spawned_nodes_use_several_cores;

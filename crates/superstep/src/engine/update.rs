@@ -246,7 +246,7 @@ impl<'a> Updater<'a> {
         }
         // Stored writes are replayed in the order of paths, with those that this update drops.
         let mixed = !self.pending.is_empty();
-        if takes_over && !self.superseded() {
+        if takes_over {
             tasks.extend(self.kept(&entries, &nodes));
         }
         for (index, (change, node)) in changes.into_iter().zip(nodes).enumerate() {
@@ -317,7 +317,8 @@ impl<'a> Updater<'a> {
         let layout = &self.graph.layout;
         let mut writes = Vec::new();
         for entry in entries {
-            let done = self.pending.output(entry.task.id()).is_some();
+            // On a branch, what had finished runs again like everything else.
+            let done = !self.superseded() && self.pending.output(entry.task.id()).is_some();
             if done || nodes.contains(&entry.node) {
                 continue;
             }

@@ -61,6 +61,10 @@ pub(crate) fn test() -> Vec<Stage> {
             "feature `schemars`",
             "check -p superstep --no-default-features --features schemars",
         ),
+        Stage::new(
+            "feature `shutdown`",
+            "check -p superstep --no-default-features --features shutdown",
+        ),
         conformance(Vec::new()),
     ]
 }
@@ -122,6 +126,7 @@ mod tests {
                 "cargo check -p superstep --no-default-features",
                 "cargo check -p superstep --no-default-features --features derive",
                 "cargo check -p superstep --no-default-features --features schemars",
+                "cargo check -p superstep --no-default-features --features shutdown",
                 "cargo run --release -p superstep-cases -- conformance/cases",
             ]
         );

@@ -1,7 +1,7 @@
 //! What calls gave, as entries of a trace.
 
 use serde_json::{Map as JsonMap, Value as Json, json};
-use superstep::checkpoint::{Ext, Interrupt, Metadata, Stored, TaskId, Value};
+use superstep::checkpoint::{Ext, Interrupt, Metadata, PendingWrite, Stored, TaskId, Value};
 use superstep::{
     CheckpointRef, Data, Event, Inner, RawSnapshot, RunError, TaskSnapshot, UpdatesEvent,
 };
@@ -156,8 +156,11 @@ pub(crate) fn tuple_entry(stored: &Stored) -> Result<Json, String> {
         values.insert(name.to_string(), decode(blob)?);
     }
     let mut writes: Vec<(String, String, Json)> = Vec::new();
-    // Who has taken the thread is our own record, which the reference has none of.
-    for write in stored.writes.iter().filter(|write| write.task != TaskId::CLAIM) {
+    // Who has taken the thread, and with which arguments calls were made, are our own records, which the reference has
+    // none of.
+    let shared =
+        |write: &&PendingWrite| write.task != TaskId::CLAIM && &*write.channel != "__args__";
+    for write in stored.writes.iter().filter(shared) {
         let mut value = decode(&write.value)?;
         if &*write.channel == "__error__" {
             value = Json::from(error_kind(value.as_str().unwrap_or_default()));

@@ -145,6 +145,18 @@ impl NodeError {
         Self::text(kind, text, false)
     }
 
+    /// The error that was stored as this text, by us or by another engine.
+    pub(crate) fn from_stored(stored: String) -> Self {
+        let kind = stored.split(|c: char| !c.is_alphanumeric() && c != '_').next();
+        let kind = kind.unwrap_or_default().to_owned();
+        let inside = stored.strip_prefix(&*kind).and_then(|rest| {
+            let quoted = rest.strip_prefix('(')?.strip_suffix(')')?;
+            let plain = || quoted.strip_prefix('\'')?.strip_suffix('\'').map(str::to_owned);
+            serde_json::from_str::<String>(quoted).ok().or_else(plain)
+        });
+        Self::permanent(inside.unwrap_or(stored)).named(kind)
+    }
+
     /// The text under which the error is stored, in the form another engine reads.
     pub(crate) fn stored(&self) -> String {
         format!("{}({:?})", self.kind(), self.to_string())

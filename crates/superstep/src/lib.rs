@@ -56,6 +56,8 @@
 pub mod error;
 pub mod func;
 pub mod node;
+#[cfg(feature = "shutdown")]
+pub mod shutdown;
 pub mod state;
 
 mod engine;

@@ -8,6 +8,8 @@ use superstep_checkpoint::{
     TaskId, TaskWrites, Value,
 };
 
+use tokio::sync::Semaphore;
+
 use super::apply::{Actor, Applied, ApplyError, Fault, apply};
 use super::emit::Emitter;
 use super::entry::Entry;
@@ -17,7 +19,7 @@ use super::plan::{Cause, Planned, plan};
 use super::record::{self, Recorder};
 use super::run::Run;
 use super::slots;
-use super::step::StepEnd;
+use super::step::{Saving, StepEnd};
 use super::task::{Superstep, Task};
 use super::{Layout, ids};
 use crate::error::{Code, RunError};
@@ -134,6 +136,8 @@ pub(super) struct Driver {
     pub(super) seeds: HashMap<String, Vec<Value>>,
     /// Writes that go with the next checkpoint.
     pub(super) unsaved: Vec<TaskWrites>,
+    /// What is being stored while tasks run.
+    pub(super) background: Option<Saving>,
     /// A checkpoint that was made but, storing only at the end, not stored.
     pub(super) dirty: bool,
 }
@@ -184,6 +188,7 @@ impl Driver {
             replaying: false,
             seeds: HashMap::new(),
             unsaved: Vec::new(),
+            background: None,
             dirty: false,
             run,
             graph,
@@ -232,7 +237,6 @@ impl Driver {
                 entries.iter().map(|entry| entry.node).collect()
             };
             let executed = self.execute(&superstep, entries).await;
-            self.unsaved.append(&mut super::task::lock(&superstep.unsaved));
             let entries = match executed? {
                 StepEnd::Finished(entries) => entries,
                 StepEnd::Stopped(stop, entries) => {
@@ -268,11 +272,14 @@ impl Driver {
             started: Mutex::default(),
             waker: Mutex::default(),
             seeds: self.seeds.clone(),
+            lent: Mutex::default(),
+            room: self.run.max_concurrency.map(|room| Arc::new(Semaphore::new(room.max(1)))),
             calls: Mutex::default(),
             unsaved: Mutex::default(),
             emitter: self.emitter.clone(),
             filled: if self.layout.nests { self.head.filled.clone() } else { Vec::new() },
-            stores: self.run.durability != Durability::Exit,
+            stores: self.run.durability == Durability::Sync,
+            flushes: self.run.durability == Durability::Async && self.saver.is_some(),
             fault: Mutex::default(),
             store: self.run.store.clone().or_else(|| self.graph.store.clone()),
         })
@@ -420,7 +427,7 @@ impl Driver {
         let names: Vec<_> = ran.iter().map(|task| task.inner.name.clone()).collect();
         let failed = apply_error(error, &names, self.step);
         let undo = self.run.durability == Durability::Exit;
-        if let (Some(saver), Some(thread)) = (&self.saver, &self.run.thread) {
+        if self.saver.is_some() {
             let text = format!("{}({:?})", failed.kind(), failed.to_string());
             let tasks = error.tasks.iter().filter_map(|at| ran.get(*at));
             let mut writes = Vec::new();
@@ -440,7 +447,7 @@ impl Driver {
                 return failed;
             }
             if self.stored == Some(self.id)
-                && let Err(error) = saver.put_writes(thread, &self.ns, self.id, all).await
+                && let Err(error) = self.put_writes(all).await
             {
                 return error.into();
             }
@@ -507,15 +514,31 @@ impl Driver {
             metadata,
             changed,
         };
-        saver.put(put).await?;
+        let saver = saver.clone();
+        match self.run.durability {
+            Durability::Async => {
+                self.settle().await?;
+                self.background = Some(Box::pin(async move { saver.put(put).await }));
+            }
+            Durability::Sync | Durability::Exit => saver.put(put).await?,
+        }
         self.stored = Some(self.id);
         self.known_head = Some(self.id);
         self.dirty = false;
         Ok(())
     }
 
+    /// Waits until what is being stored is stored.
+    async fn settle(&mut self) -> Result<(), Error> {
+        match self.background.take() {
+            Some(saving) => saving.await,
+            None => Ok(()),
+        }
+    }
+
     /// Stores writes beside the current checkpoint.
-    pub(super) async fn put_writes(&self, writes: Vec<TaskWrites>) -> Result<(), Error> {
+    pub(super) async fn put_writes(&mut self, writes: Vec<TaskWrites>) -> Result<(), Error> {
+        self.settle().await?;
         match (&self.saver, &self.run.thread) {
             (Some(saver), Some(thread)) if !writes.is_empty() => {
                 saver.put_writes(thread, &self.ns, self.id, writes).await
@@ -533,7 +556,10 @@ impl Driver {
                 self.store_at_exit().await?;
             }
         }
-        let (how, questions) = match ended? {
+        let settled = self.settle().await;
+        let ended = ended?;
+        settled?;
+        let (how, questions) = match ended {
             Stop::Done => (How::Done, Vec::new()),
             Stop::Drained(reason) => (How::Drained(reason), Vec::new()),
             Stop::ForParent(output) => (How::ForParent(output), Vec::new()),

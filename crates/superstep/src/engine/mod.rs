@@ -64,5 +64,5 @@ pub(crate) use update::{Change, ChangeValue, UpdateRequest, update};
 /// Names of writes that say what happened to a task.
 pub(crate) mod names {
     pub(crate) use super::ids::PUSH;
-    pub(crate) use super::record::{ERROR, INTERRUPT, RESUME, RETURN};
+    pub(crate) use super::record::{ARGS, ERROR, INTERRUPT, RESUME, RETURN};
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use superstep_checkpoint::{Blob, Error, Interrupt, InterruptId, Map, PendingWrite, TaskId, Value};
 
 use super::entry::Entry;
-use super::record::{ERROR, ERROR_SOURCE, INTERRUPT, NO_WRITES, RESUME, RETURN};
+use super::record::{ARGS, ERROR, ERROR_SOURCE, INTERRUPT, NO_WRITES, RESUME, RETURN};
 use super::task::Record;
 
 #[derive(Default)]
@@ -180,6 +180,12 @@ impl Pending {
                 .output
                 .iter()
                 .find(|(name, _)| &**name == RETURN)
+                .and_then(|(_, blob)| blob.to_value().ok()),
+            error: task.error(),
+            args: task
+                .output
+                .iter()
+                .find(|(name, _)| &**name == ARGS)
                 .and_then(|(_, blob)| blob.to_value().ok()),
         };
         self.tasks.iter().map(|(id, task)| (*id, record(task))).collect()

@@ -19,6 +19,8 @@ pub(crate) const ERROR_SOURCE: &str = "__error_source_node__";
 pub(crate) const INTERRUPT: &str = "__interrupt__";
 pub(crate) const RESUME: &str = "__resume__";
 pub(crate) const NO_WRITES: &str = "__no_writes__";
+/// What the arguments of a recorded call came to, beside its result.
+pub(crate) const ARGS: &str = "__args__";
 pub(crate) const RETURN: &str = "__return__";
 const INPUT: &str = "__input__";
 const BUMPS: &str = "__snapshot_bumps__";

@@ -266,10 +266,13 @@ pub(super) fn quiet_superstep(look: &Look, stored: &Stored) -> Arc<Superstep> {
         started: Mutex::default(),
         waker: Mutex::default(),
         seeds: HashMap::new(),
+        lent: Mutex::default(),
+        room: None,
         calls: Mutex::default(),
         unsaved: Mutex::default(),
         filled: Vec::new(),
         stores: false,
+        flushes: false,
         fault: Mutex::default(),
         store: None,
     })

@@ -153,10 +153,13 @@ impl<'a> Updater<'a> {
             started: Mutex::default(),
             waker: Mutex::default(),
             seeds: HashMap::new(),
+            lent: Mutex::default(),
+            room: None,
             calls: Mutex::default(),
             unsaved: Mutex::default(),
             filled: Vec::new(),
             stores: false,
+            flushes: false,
             fault: Mutex::default(),
             store: None,
         })

@@ -42,6 +42,7 @@ mod record;
 mod run;
 mod slots;
 mod snapshot;
+mod stale;
 mod step;
 mod task;
 mod update;

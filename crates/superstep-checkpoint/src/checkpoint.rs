@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::{Blob, CheckpointId, Interrupt, TaskId, Value, Version};
+use crate::{Blob, CheckpointId, Interrupt, TaskId, Value, Version, wire};
 
 /// A map by name that shares what it has in common with the map it was made from.
 ///
@@ -101,6 +101,16 @@ impl Metadata {
             extra: BTreeMap::new(),
         }
     }
+
+    /// Whether every key of a [`Query::filter`] has the wanted value here. Null is also the value of a missing key.
+    pub fn matches(&self, filter: &BTreeMap<String, Value>) -> bool {
+        filter.iter().all(|(key, wanted)| match key.as_str() {
+            "source" => wanted.as_str() == Some(self.source.as_str()),
+            "step" => *wanted == Value::Int(self.step),
+            "parents" => wire::metadata_to_map(self).get(key) == Some(wanted),
+            key => self.extra.get(key).unwrap_or(&Value::Null) == wanted,
+        })
+    }
 }
 
 /// The writes of one task to one checkpoint, in the order the task made them.
@@ -115,6 +125,34 @@ pub struct TaskWrites {
     /// Whether everything stored for the task before is forgotten first: its superstep could not be applied, and the
     /// task is to run again.
     pub replaces: bool,
+    /// What has to be stored in one reserved slot of the task for anything to be stored at all.
+    pub expected: Option<Expected>,
+}
+
+impl TaskWrites {
+    /// Writes that add to what the task has stored, whatever that is.
+    pub fn new(task: TaskId, path: impl Into<String>, writes: Vec<(Arc<str>, Blob)>) -> Self {
+        Self { task, path: path.into(), writes, replaces: false, expected: None }
+    }
+
+    /// The same writes, stored only if nobody else has written this slot in the meantime.
+    #[must_use]
+    pub fn expecting(mut self, channel: impl Into<Arc<str>>, value: Option<Blob>) -> Self {
+        self.expected = Some(Expected { channel: channel.into(), value });
+        self
+    }
+}
+
+/// What a writer last saw in a reserved slot of a task.
+///
+/// Several writers may want to answer one question. Each says which answers it knew of, and only the first of them
+/// finds that still to be so.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expected {
+    /// A channel with a [`reserved_index`], such as `__resume__`.
+    pub channel: Arc<str>,
+    /// What is stored there. `None`: nothing.
+    pub value: Option<Blob>,
 }
 
 /// The slot of writes that describe a task rather than come out of it, at most one of each per task.
@@ -192,6 +230,17 @@ impl Stored {
     pub fn interrupts(&self, task: TaskId) -> Result<Vec<Interrupt>, crate::Error> {
         let found = self.writes.iter().find(|w| w.task == task && &*w.channel == "__interrupt__");
         found.map_or(Ok(Vec::new()), |write| Interrupt::list_from(&write.value.to_value()?))
+    }
+
+    /// The questions that wait for an answer here, in the order of their tasks, each once.
+    ///
+    /// A task that has written something besides its questions and answers is done with them. A question that was answered
+    /// stays here until its task has run again.
+    ///
+    /// # Errors
+    /// The stored bytes are no list of questions.
+    pub fn open_questions(&self) -> Result<Vec<Interrupt>, crate::Error> {
+        wire::open_questions(&self.writes)
     }
 }
 

@@ -1,4 +1,4 @@
-use crate::CheckpointId;
+use crate::{CheckpointId, TaskId};
 
 /// What a saver, a store or the codec can say.
 ///
@@ -20,6 +20,22 @@ pub enum Error {
         expected: Option<CheckpointId>,
         /// The head that is there.
         found: Option<CheckpointId>,
+    },
+    /// Another writer has filled a slot since this one last looked. Nothing was stored.
+    #[error(
+        "`{channel}` of task {task} at checkpoint {checkpoint} on thread `{thread}` (namespace `{ns}`) was written by another writer in the meantime"
+    )]
+    Overtaken {
+        /// The thread both wrote to.
+        thread: String,
+        /// The namespace inside the thread.
+        ns: String,
+        /// The checkpoint beside which both wrote.
+        checkpoint: CheckpointId,
+        /// The task both wrote for.
+        task: TaskId,
+        /// The channel whose slot is not as it was expected.
+        channel: String,
     },
     /// Writes were given for a checkpoint that is not stored.
     #[error("thread `{thread}` has no checkpoint {id} (namespace `{ns}`)")]

@@ -1,7 +1,7 @@
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Mutex;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -71,6 +71,24 @@ uuid_newtype! {
 uuid_newtype! {
     /// Names one task: one execution of one node in one superstep.
     TaskId
+}
+
+impl CheckpointId {
+    /// The least id of this time, to compare others with.
+    pub fn at(time: SystemTime) -> Self {
+        let ticks = time
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |since| u64::try_from(since.as_nanos() / 100).unwrap_or(u64::MAX >> 4));
+        let ticks = (ticks + UUID_EPOCH_TICKS).min(u64::MAX >> 4);
+        Self(Uuid::from_u128((compose(ticks, 0, 0).0.as_u128() >> 64) << 64))
+    }
+
+    /// When the id was made; nothing for ids that are not of version 6.
+    pub fn time(&self) -> Option<SystemTime> {
+        let ticks = ticks(*self)?.checked_sub(UUID_EPOCH_TICKS)?;
+        let time = Duration::new(ticks / 10_000_000, (ticks % 10_000_000) as u32 * 100);
+        UNIX_EPOCH.checked_add(time)
+    }
 }
 
 impl TaskId {
@@ -200,6 +218,16 @@ mod tests {
     fn an_id_is_greater_than_its_parent_from_a_machine_whose_clock_is_ahead() {
         let ahead: CheckpointId = "3f1e1343-b0b3-6f28-8001-f615d72d0c55".parse().expect("an id");
         assert!(IdClock::new().next(2, Some(ahead)) > ahead);
+    }
+
+    #[test]
+    fn an_id_and_the_time_it_was_made_lead_to_each_other() {
+        let id: CheckpointId = "1f1e1343-b0b3-6f28-8001-f615d72d0c55".parse().expect("an id");
+        let time = id.time().expect("a time");
+        assert_eq!(time, UNIX_EPOCH + Duration::from_nanos(1_794_774_987_033_783_200));
+        let least = CheckpointId::at(time);
+        assert!(least <= id && CheckpointId::at(time + Duration::from_nanos(100)) > id);
+        assert_eq!(CheckpointId::from(Uuid::nil()).time(), None);
     }
 
     #[test]

@@ -11,6 +11,8 @@
 //! | what is stored at a barrier | [`Checkpoint`], [`Metadata`], [`Put`] |
 //! | what a task wrote before the barrier | [`TaskWrites`], [`PendingWrite`] |
 //! | the contract of a saver | [`Checkpointer`] |
+//! | the list of threads, copies, thinning out | [`ThreadQuery`], [`Prune`] |
+//! | helpers for whoever writes a saver | [`wire`] |
 //! | a saver that lives in memory | [`MemorySaver`] |
 //! | memory across threads | [`Store`], [`MemoryStore`] |
 //! | results of nodes kept by key | [`Cache`], [`MemoryCache`] |
@@ -20,20 +22,23 @@ mod cache;
 mod checkpoint;
 mod error;
 mod id;
+mod maintain;
 mod memory;
 mod saver;
 mod store;
 mod value;
 mod version;
+pub mod wire;
 
 pub use blob::{Blob, Limits, Tag};
 pub use cache::{AnyCache, Cache, CacheKey, CachedWrites, MemoryCache};
 pub use checkpoint::{
-    Checkpoint, Metadata, PendingWrite, Put, Query, SharedMap, Source, Stored, TaskWrites,
-    reserved_index,
+    Checkpoint, Expected, Metadata, PendingWrite, Put, Query, SharedMap, Source, Stored,
+    TaskWrites, reserved_index,
 };
 pub use error::Error;
 pub use id::{CheckpointId, IdClock, InterruptId, TaskId};
+pub use maintain::{Keep, Prune, ThreadCursor, ThreadInfo, ThreadPage, ThreadQuery};
 pub use memory::MemorySaver;
 pub use saver::{AnyCheckpointer, Checkpointer, DeltaHistory};
 pub use store::{AnyStore, Item, MemoryStore, Namespace, Search, Store};

@@ -1,3 +1,5 @@
+mod maintain;
+
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -5,8 +7,8 @@ use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::{
-    Blob, Checkpoint, CheckpointId, Checkpointer, DeltaHistory, Error, Metadata, PendingWrite, Put,
-    Query, Stored, TaskId, TaskWrites, Value, reserved_index,
+    Blob, Checkpoint, CheckpointId, Checkpointer, DeltaHistory, Error, Metadata, PendingWrite,
+    Prune, Put, Query, Stored, TaskId, TaskWrites, ThreadPage, ThreadQuery, reserved_index, wire,
 };
 
 /// Keeps checkpoints in memory, for tests and for runs that need not outlive the process.
@@ -21,6 +23,7 @@ type Threads = BTreeMap<Arc<str>, BTreeMap<Arc<str>, Line>>;
 /// The checkpoints of one namespace of a thread; the last one is the head.
 type Line = BTreeMap<CheckpointId, Row>;
 
+#[derive(Clone)]
 struct Row {
     checkpoint: Checkpoint,
     metadata: Metadata,
@@ -28,6 +31,7 @@ struct Row {
     writes: BTreeMap<(TaskId, i64), Written>,
 }
 
+#[derive(Clone)]
 struct Written {
     path: String,
     channel: Arc<str>,
@@ -76,7 +80,9 @@ impl Checkpointer for MemorySaver {
         let mut threads = self.lock();
         let line = threads.get_mut(thread).and_then(|spaces| spaces.get_mut(ns));
         let row = line.and_then(|line| line.get_mut(&checkpoint));
-        row.ok_or_else(|| unknown(thread, ns, checkpoint))?.add(writes);
+        let row = row.ok_or_else(|| unknown(thread, ns, checkpoint))?;
+        row.check_expected(thread, ns, &writes)?;
+        row.add(writes);
         Ok(())
     }
 
@@ -158,6 +164,22 @@ impl Checkpointer for MemorySaver {
         }
         Ok(found)
     }
+
+    async fn copy_thread(&self, from: &str, to: &str) -> Result<(), Error> {
+        maintain::copy_thread(&mut self.lock(), from, to)
+    }
+
+    async fn delete_for_runs(&self, runs: &[String]) -> Result<(), Error> {
+        maintain::delete_for_runs(&mut self.lock(), runs)
+    }
+
+    async fn prune(&self, prune: Prune) -> Result<usize, Error> {
+        Ok(maintain::prune(&mut self.lock(), &prune))
+    }
+
+    async fn threads(&self, query: ThreadQuery) -> Result<ThreadPage, Error> {
+        Ok(maintain::threads(&self.lock(), &query))
+    }
 }
 
 /// Everything that can refuse a checkpoint, before anything is changed.
@@ -173,12 +195,12 @@ fn check(threads: &Threads, put: &Put) -> Result<(), Error> {
             found: head,
         });
     }
-    match put.parent {
-        _ if put.writes.is_empty() => Ok(()),
-        Some(parent) if line.contains_key(&parent) => Ok(()),
-        Some(parent) => Err(unknown(&put.thread, &put.ns, parent)),
-        None => Err(Error::invalid("writes came with a checkpoint that continues none")),
+    if put.writes.is_empty() {
+        return Ok(());
     }
+    let parent = wire::parent_of_writes(put)?;
+    let row = line.get(&parent).ok_or_else(|| unknown(&put.thread, &put.ns, parent))?;
+    row.check_expected(&put.thread, &put.ns, &put.writes)
 }
 
 fn unknown(thread: &str, ns: &str, id: CheckpointId) -> Error {
@@ -203,12 +225,24 @@ fn rows<'a>(line: &'a Line, query: &'a Query) -> impl Iterator<Item = &'a Row> {
         None => line.range(..),
     };
     let rows = older.rev().map(|(_, row)| row);
-    rows.filter(|row| query.id.is_none_or(|id| id == row.checkpoint.id) && row.matches(query))
+    rows.filter(|row| {
+        query.id.is_none_or(|id| id == row.checkpoint.id) && row.metadata.matches(&query.filter)
+    })
 }
 
 impl Row {
+    fn check_expected(&self, thread: &str, ns: &str, tasks: &[TaskWrites]) -> Result<(), Error> {
+        for (task, slot, expected) in wire::expectations(tasks)? {
+            let found = self.writes.get(&(task, slot)).map(|written| &written.value);
+            if found != expected.value.as_ref() {
+                return Err(wire::overtaken(thread, ns, self.checkpoint.id, task, expected));
+            }
+        }
+        Ok(())
+    }
+
     fn add(&mut self, tasks: Vec<TaskWrites>) {
-        for TaskWrites { task, path, writes, replaces } in tasks {
+        for TaskWrites { task, path, writes, replaces, expected: _ } in tasks {
             if replaces {
                 self.writes.retain(|(owner, _), _| *owner != task);
             }
@@ -223,14 +257,6 @@ impl Row {
                 }
             }
         }
-    }
-
-    fn matches(&self, query: &Query) -> bool {
-        query.filter.iter().all(|(key, wanted)| match key.as_str() {
-            "source" => wanted.as_str() == Some(self.metadata.source.as_str()),
-            "step" => *wanted == Value::Int(self.metadata.step),
-            key => self.metadata.extra.get(key) == Some(wanted),
-        })
     }
 
     fn ordered(&self) -> Vec<PendingWrite> {

@@ -4,7 +4,10 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use crate::{Blob, CheckpointId, Error, PendingWrite, Put, Query, Stored, TaskWrites};
+use crate::{
+    Blob, CheckpointId, Error, PendingWrite, Prune, Put, Query, Stored, TaskWrites, ThreadPage,
+    ThreadQuery,
+};
 
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -28,6 +31,9 @@ type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 ///    nothing; reserved slots are replaced instead.
 /// 6. **Faithful.** A blob comes back with the same tag and bytes.
 /// 7. **Total reads.** Reading never fails because of what another thread holds.
+/// 8. **One answer.** Every [`TaskWrites::expected`] of a call is compared with what is stored before anything of the
+///    call is. If one of them differs, nothing is stored and the call returns [`Error::Overtaken`]. So of several
+///    writers who saw the same, one succeeds.
 ///
 /// Futures of a saver may be dropped at any time. What was asked may then be done or not be done, but is never half
 /// done.
@@ -39,13 +45,15 @@ pub trait Checkpointer: Send + Sync + 'static {
     /// A checkpoint with an id that is already stored is replaced, and is not compared with the head.
     ///
     /// # Errors
-    /// [`Error::Conflict`] if [`Put::head`] is no longer the head.
+    /// [`Error::Conflict`] if [`Put::head`] is no longer the head, [`Error::Overtaken`] if a slot its writes name has been
+    /// written by somebody else.
     fn put(&self, put: Put) -> impl Future<Output = Result<(), Error>> + Send;
 
-    /// Stores writes of tasks beside a checkpoint.
+    /// Stores writes of tasks beside a checkpoint, whether or not it is still the head.
     ///
     /// # Errors
-    /// [`Error::Unknown`] if the checkpoint is not stored.
+    /// [`Error::Unknown`] if the checkpoint is not stored, [`Error::Overtaken`] if a slot the writes name has been written
+    /// by somebody else.
     fn put_writes(
         &self,
         thread: &str,
@@ -79,6 +87,51 @@ pub trait Checkpointer: Send + Sync + 'static {
         channels: &[Arc<str>],
     ) -> impl Future<Output = Result<BTreeMap<Arc<str>, DeltaHistory>, Error>> + Send {
         walk_deltas(self, thread, ns, id, channels)
+    }
+
+    /// Copies all namespaces, checkpoints and writes of a thread to one that does not exist yet, in one go.
+    ///
+    /// An unknown `from` is no error and leaves `to` unknown.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if `to` has checkpoints already.
+    fn copy_thread(&self, from: &str, to: &str) -> impl Future<Output = Result<(), Error>> + Send {
+        let _ = (from, to);
+        std::future::ready(Err(Error::Unsupported("copy threads")))
+    }
+
+    /// Forgets the checkpoints whose metadata has one of these as `run_id`, with their writes, in one go.
+    ///
+    /// A checkpoint that stays and continued one that goes continues none from then on.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if a checkpoint that would stay needs writes of one that would go to rebuild a channel.
+    fn delete_for_runs(&self, runs: &[String]) -> impl Future<Output = Result<(), Error>> + Send {
+        let _ = runs;
+        std::future::ready(Err(Error::Unsupported("delete the checkpoints of runs")))
+    }
+
+    /// Thins out threads, each in one go; says how many checkpoints went.
+    ///
+    /// - Heads stay, and with them the writes beside them: an open question stays open.
+    /// - Everything that stays can still be read. A checkpoint from which a channel of one that stays is rebuilt
+    ///   (see [`delta_history`](Self::delta_history)) stays too.
+    /// - A checkpoint that stays and continued one that goes continues none from then on.
+    /// - The namespace of one call of a graph (there is a `:` in it) goes with the checkpoint it was called from.
+    fn prune(&self, prune: Prune) -> impl Future<Output = Result<usize, Error>> + Send {
+        let _ = prune;
+        std::future::ready(Err(Error::Unsupported("prune threads")))
+    }
+
+    /// A page of the list of threads, the one with the newest head first.
+    ///
+    /// A thread that changes while pages are read may be seen twice; none that does not change is missed.
+    fn threads(
+        &self,
+        query: ThreadQuery,
+    ) -> impl Future<Output = Result<ThreadPage, Error>> + Send {
+        let _ = query;
+        std::future::ready(Err(Error::Unsupported("list threads")))
     }
 }
 
@@ -175,6 +228,26 @@ impl AnyCheckpointer {
     ) -> Result<BTreeMap<Arc<str>, DeltaHistory>, Error> {
         self.0.delta_history(thread, ns, id, channels).await
     }
+
+    /// See [`Checkpointer::copy_thread`].
+    pub async fn copy_thread(&self, from: &str, to: &str) -> Result<(), Error> {
+        self.0.copy_thread(from, to).await
+    }
+
+    /// See [`Checkpointer::delete_for_runs`].
+    pub async fn delete_for_runs(&self, runs: &[String]) -> Result<(), Error> {
+        self.0.delete_for_runs(runs).await
+    }
+
+    /// See [`Checkpointer::prune`].
+    pub async fn prune(&self, prune: Prune) -> Result<usize, Error> {
+        self.0.prune(prune).await
+    }
+
+    /// See [`Checkpointer::threads`].
+    pub async fn threads(&self, query: ThreadQuery) -> Result<ThreadPage, Error> {
+        self.0.threads(query).await
+    }
 }
 
 impl fmt::Debug for AnyCheckpointer {
@@ -208,6 +281,10 @@ trait Erased: Send + Sync {
         id: CheckpointId,
         channels: &'a [Arc<str>],
     ) -> BoxFuture<'a, Result<BTreeMap<Arc<str>, DeltaHistory>, Error>>;
+    fn copy_thread<'a>(&'a self, from: &'a str, to: &'a str) -> BoxFuture<'a, Result<(), Error>>;
+    fn delete_for_runs<'a>(&'a self, runs: &'a [String]) -> BoxFuture<'a, Result<(), Error>>;
+    fn prune(&self, prune: Prune) -> BoxFuture<'_, Result<usize, Error>>;
+    fn threads(&self, query: ThreadQuery) -> BoxFuture<'_, Result<ThreadPage, Error>>;
 }
 
 impl<C: Checkpointer> Erased for C {
@@ -250,5 +327,21 @@ impl<C: Checkpointer> Erased for C {
         channels: &'a [Arc<str>],
     ) -> BoxFuture<'a, Result<BTreeMap<Arc<str>, DeltaHistory>, Error>> {
         Box::pin(Checkpointer::delta_history(self, thread, ns, id, channels))
+    }
+
+    fn copy_thread<'a>(&'a self, from: &'a str, to: &'a str) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(Checkpointer::copy_thread(self, from, to))
+    }
+
+    fn delete_for_runs<'a>(&'a self, runs: &'a [String]) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(Checkpointer::delete_for_runs(self, runs))
+    }
+
+    fn prune(&self, prune: Prune) -> BoxFuture<'_, Result<usize, Error>> {
+        Box::pin(Checkpointer::prune(self, prune))
+    }
+
+    fn threads(&self, query: ThreadQuery) -> BoxFuture<'_, Result<ThreadPage, Error>> {
+        Box::pin(Checkpointer::threads(self, query))
     }
 }

@@ -55,20 +55,81 @@ pub(crate) fn value(bytes: &[u8], limits: Limits) -> Result<Value, Fault> {
 const CAPACITY_MAX: usize = 1024;
 
 /// What begins: a whole value, or something of this length that holds others.
-enum Head {
+pub(crate) enum Head {
     Single(Value),
     List(usize),
     Map(usize),
     Ext(usize),
 }
 
-struct Reader<'a> {
+pub(crate) struct Reader<'a> {
     rest: &'a [u8],
     /// How many values may still come.
     items: usize,
 }
 
 impl<'a> Reader<'a> {
+    pub(crate) fn new(bytes: &'a [u8], limits: Limits) -> Result<Self, Fault> {
+        limits.admit(bytes.len())?;
+        Ok(Self { rest: bytes, items: limits.items })
+    }
+
+    /// The bytes of the value that comes next, without a look at what it means.
+    pub(crate) fn skip(&mut self) -> Result<&'a [u8], Fault> {
+        let start = self.rest;
+        // How many values are still to come. A value has at least one byte, so what cannot come is refused at once.
+        let mut due = 1usize;
+        while due > 0 {
+            due -= 1;
+            let more = match Marker::from_u8(self.byte()?) {
+                Marker::FixArray(len) => len.into(),
+                Marker::Array16 => self.sized(2)?,
+                Marker::Array32 => self.sized(4)?,
+                Marker::FixMap(len) => usize::from(len) * 2,
+                Marker::Map16 => self.sized(2)? * 2,
+                Marker::Map32 => self.sized(4)?.saturating_mul(2),
+                single => {
+                    let len = self.len_of_single(single)?;
+                    self.take(len)?;
+                    0
+                }
+            };
+            due = due.saturating_add(more);
+            self.holds(due)?;
+        }
+        Ok(&start[..start.len() - self.rest.len()])
+    }
+
+    /// How many bytes follow the marker, and the length if there is one, of a value that holds no others.
+    fn len_of_single(&mut self, marker: Marker) -> Result<usize, Fault> {
+        Ok(match marker {
+            Marker::FixStr(len) => len.into(),
+            Marker::Str8 | Marker::Bin8 => self.sized(1)?,
+            Marker::Str16 | Marker::Bin16 => self.sized(2)?,
+            Marker::Str32 | Marker::Bin32 => self.sized(4)?,
+            Marker::Ext8 => self.sized(1)? + 1,
+            Marker::Ext16 => self.sized(2)? + 1,
+            Marker::Ext32 => self.sized(4)?.saturating_add(1),
+            Marker::FixExt1 => 2,
+            Marker::FixExt2 => 3,
+            Marker::FixExt4 => 5,
+            Marker::FixExt8 => 9,
+            Marker::FixExt16 => 17,
+            Marker::U8 | Marker::I8 => 1,
+            Marker::U16 | Marker::I16 => 2,
+            Marker::U32 | Marker::I32 | Marker::F32 => 4,
+            Marker::U64 | Marker::I64 | Marker::F64 => 8,
+            Marker::Reserved => return Err(Fault::new("byte c1 begins no value")),
+            _ => 0,
+        })
+    }
+
+    /// The text that comes next.
+    pub(crate) fn key(&mut self) -> Result<&'a str, Fault> {
+        let marker = Marker::from_u8(self.byte()?);
+        self.text(marker)
+    }
+
     /// What recurses is kept apart from what reads single values: without optimisation every branch of a function
     /// has its own place on the stack, and a wide function at each level would use up a thread's.
     fn value(&mut self, depth: usize) -> Result<Value, Fault> {
@@ -80,7 +141,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn head(&mut self) -> Result<Head, Fault> {
+    pub(crate) fn head(&mut self) -> Result<Head, Fault> {
         self.items = self.items.checked_sub(1).ok_or_else(|| Fault::new("too many values"))?;
         let marker = Marker::from_u8(self.byte()?);
         Ok(match marker {
@@ -240,7 +301,7 @@ impl<'a> Reader<'a> {
         Ok(head)
     }
 
-    fn end(&self) -> Result<(), Fault> {
+    pub(crate) fn end(&self) -> Result<(), Fault> {
         match self.rest.len() {
             0 => Ok(()),
             left => Err(Fault::new(format_args!("{left} bytes left over after the value"))),

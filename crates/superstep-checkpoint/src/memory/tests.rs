@@ -1,7 +1,8 @@
 mod history;
+mod maintain;
 
 use super::*;
-use crate::{AnyCheckpointer, IdClock, Source, Version};
+use crate::{AnyCheckpointer, IdClock, Source, Value, Version};
 
 const THREAD: &str = "t";
 
@@ -70,7 +71,7 @@ fn task(number: u8) -> TaskId {
 
 fn writes(number: u8, path: &str, writes: &[(&str, i64)]) -> Vec<TaskWrites> {
     let writes = writes.iter().map(|(channel, value)| ((*channel).into(), blob(*value))).collect();
-    vec![TaskWrites { task: task(number), path: path.into(), writes, replaces: false }]
+    vec![TaskWrites::new(task(number), path, writes)]
 }
 
 /// The writes beside a checkpoint, as text.

@@ -55,6 +55,7 @@ impl Driver {
                     path: entry.task.inner.path.text(),
                     writes: stored,
                     replaces: false,
+                    expected: None,
                 });
             }
             entry.writes = Some(writes);

@@ -432,6 +432,7 @@ impl Driver {
                     path: task.inner.path.text(),
                     writes: vec![(record::ERROR.into(), blob)],
                     replaces: true,
+                    expected: None,
                 });
             }
             let involved: Vec<TaskId> = writes.iter().map(|write| write.task).collect();

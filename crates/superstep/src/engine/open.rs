@@ -390,6 +390,7 @@ impl Driver {
                 path: String::new(),
                 writes: all,
                 replaces: false,
+                expected: None,
             });
         }
         for (task, answers) in answered {
@@ -407,6 +408,7 @@ impl Driver {
                 path: self.path_of(task),
                 writes: vec![(RESUME.into(), Blob::from_value(&Value::List(answers))?)],
                 replaces: false,
+                expected: None,
             });
         }
         if exit {

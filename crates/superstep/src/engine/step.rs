@@ -297,8 +297,7 @@ impl Driver {
     /// Stores what a task did, unless nothing is stored or it goes with the checkpoint.
     fn store(&mut self, futures: &mut Futures, task: &Task, writes: Vec<(Arc<str>, Blob)>) {
         let (Some(saver), Some(thread)) = (&self.saver, &self.run.thread) else { return };
-        let writes =
-            TaskWrites { task: task.id(), path: task.inner.path.text(), writes, replaces: false };
+        let writes = TaskWrites::new(task.id(), task.inner.path.text(), writes);
         let last =
             futures.running == 0 && futures.waiting.is_empty() && futures.handlers.is_empty();
         if last || self.run.durability == Durability::Exit {
@@ -356,6 +355,7 @@ impl Driver {
                     path: entry.task.inner.path.text(),
                     writes: stored,
                     replaces: false,
+                    expected: None,
                 });
             }
         }

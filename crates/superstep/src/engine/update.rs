@@ -392,6 +392,7 @@ impl<'a> Updater<'a> {
             path: task.inner.path.text(),
             writes: encoded.collect::<Result<_, _>>()?,
             replaces: false,
+            expected: None,
         })
     }
 

@@ -253,8 +253,7 @@ impl<'a, T: Recordable> Call<'a, T> {
             .into_iter()
             .map(|(name, value)| Ok((name.into(), Blob::from_value(&value)?)))
             .collect::<Result<_, superstep_checkpoint::Error>>()?;
-        let writes =
-            TaskWrites { task: task.id(), path: task.inner.path.text(), writes, replaces: false };
+        let writes = TaskWrites::new(task.id(), task.inner.path.text(), writes);
         if !superstep.stores {
             lock(&superstep.unsaved).push(writes);
             return Ok(());

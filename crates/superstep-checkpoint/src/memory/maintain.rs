@@ -1,0 +1,126 @@
+//! Copying, thinning out and looking over what is kept in memory.
+
+use std::collections::BTreeSet;
+
+use super::{Line, Row, Threads};
+use crate::wire::{self, Removal, Row as Known};
+use crate::{
+    CheckpointId, Error, Keep, Prune, Stored, ThreadCursor, ThreadInfo, ThreadPage, ThreadQuery,
+};
+
+pub(super) fn copy_thread(threads: &mut Threads, from: &str, to: &str) -> Result<(), Error> {
+    if threads.contains_key(to) {
+        return Err(wire::target_exists(from, to));
+    }
+    if let Some(spaces) = threads.get(from).cloned() {
+        threads.insert(to.into(), spaces);
+    }
+    Ok(())
+}
+
+pub(super) fn delete_for_runs(threads: &mut Threads, runs: &[String]) -> Result<(), Error> {
+    let mut removals = Vec::new();
+    for (thread, spaces) in threads.iter() {
+        let (known, of_runs) = know(spaces, |row| wire::is_of_runs(&row.metadata, runs));
+        if !of_runs.is_empty() {
+            removals.push((thread.clone(), wire::remove_runs(thread, &known, &of_runs)?));
+        }
+    }
+    for (thread, removal) in removals {
+        apply(threads, &thread, &removal);
+    }
+    Ok(())
+}
+
+pub(super) fn prune(threads: &mut Threads, prune: &Prune) -> usize {
+    let named = prune.threads.as_ref();
+    let all = threads.keys().filter(|thread| named.is_none_or(|named| has(named, thread)));
+    let mut gone = 0;
+    for thread in all.cloned().collect::<Vec<_>>() {
+        let Some(spaces) = threads.get(&thread) else { continue };
+        let removal = plan(spaces, prune.keep);
+        gone += removal.gone.len();
+        apply(threads, &thread, &removal);
+    }
+    gone
+}
+
+fn has(named: &[String], thread: &str) -> bool {
+    named.iter().any(|name| name == thread)
+}
+
+fn plan(spaces: &Spaces, keep: Keep) -> Removal {
+    let (known, _) = know(spaces, |_| false);
+    wire::thin_out(&known, keep)
+}
+
+type Spaces = std::collections::BTreeMap<std::sync::Arc<str>, Line>;
+
+/// What has to be known of the rows of a thread to decide what may go, and the places of those that are `chosen`.
+fn know(spaces: &Spaces, chosen: impl Fn(&Row) -> bool) -> (Vec<Known>, BTreeSet<usize>) {
+    let mut known = Vec::new();
+    let mut places = BTreeSet::new();
+    for (ns, line) in spaces {
+        for row in line.values() {
+            if chosen(row) {
+                places.insert(known.len());
+            }
+            let values = row.checkpoint.channel_values.keys().cloned().collect();
+            known.push(Known::new(ns, row.checkpoint.id, row.parent, &row.metadata, values));
+        }
+    }
+    (known, places)
+}
+
+fn apply(threads: &mut Threads, thread: &str, removal: &Removal) {
+    let Some(spaces) = threads.get_mut(thread) else { return };
+    for (ns, id) in &removal.gone {
+        if let Some(line) = spaces.get_mut(ns) {
+            line.remove(id);
+        }
+    }
+    for (ns, id) in &removal.orphaned {
+        if let Some(row) = spaces.get_mut(ns).and_then(|line| line.get_mut(id)) {
+            row.parent = None;
+        }
+    }
+    spaces.retain(|_, line| !line.is_empty());
+    if spaces.is_empty() {
+        threads.remove(thread);
+    }
+}
+
+pub(super) fn threads(threads: &Threads, query: &ThreadQuery) -> ThreadPage {
+    let mut heads: Vec<(CheckpointId, &std::sync::Arc<str>, &Row)> = threads
+        .iter()
+        .filter_map(|(thread, spaces)| {
+            let (id, row) = spaces.get("")?.last_key_value()?;
+            Some((*id, thread, row))
+        })
+        .filter(|(id, thread, _)| match &query.after {
+            Some(after) => (*id, &after.thread) < (after.head, thread),
+            None => true,
+        })
+        .collect();
+    heads.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(b.1)));
+    let more = heads.len() > query.limit;
+    heads.truncate(query.limit);
+    let threads: Vec<_> =
+        heads.into_iter().map(|(_, thread, row)| info(row.stored(thread, &"".into()))).collect();
+    let next = threads
+        .last()
+        .filter(|_| more)
+        .map(|last: &ThreadInfo| ThreadCursor { head: last.head, thread: last.thread.clone() });
+    ThreadPage { threads, next }
+}
+
+fn info(head: Stored) -> ThreadInfo {
+    let questions = head.open_questions();
+    ThreadInfo {
+        thread: head.thread,
+        head: head.checkpoint.id,
+        metadata: Some(head.metadata),
+        damage: questions.as_ref().err().map(ToString::to_string),
+        pending: questions.unwrap_or_default(),
+    }
+}

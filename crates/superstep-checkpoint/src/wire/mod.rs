@@ -1,0 +1,130 @@
+//! What those who write a saver need besides the contract.
+//!
+//! Savers for databases of the other engine store the same things in the same form, and have to decide the same
+//! questions inside a transaction. What they have in common is here, so that each of them is schema and statements and
+//! nothing else.
+//!
+//! | Need | Look at |
+//! | --- | --- |
+//! | a checkpoint with all its values in one piece of MessagePack | [`checkpoint_to_msgpack`], [`checkpoint_from_msgpack`], [`CheckpointParts`] |
+//! | versions in MessagePack or JSON | [`version_to_value`], [`version_from_value`] |
+//! | metadata as JSON | [`metadata_to_json`], [`metadata_from_json`] |
+//! | the slots of writes, and what a writer expects in them | [`slots`], [`expectations`], [`overtaken`] |
+//! | which checkpoints may go | [`thin_out`], [`remove_runs`] |
+//! | naming the checkpoint that cannot be read | [`damaged`] |
+
+mod checkpoint;
+mod metadata;
+mod removal;
+
+pub use checkpoint::{
+    CheckpointParts, checkpoint_from_msgpack, checkpoint_to_msgpack, version_from_value,
+    version_to_value,
+};
+pub use metadata::{metadata_from_json, metadata_to_json, metadata_to_map};
+pub use removal::{Removal, Row, is_of_runs, remove_runs, thin_out};
+
+use std::sync::Arc;
+
+use crate::{
+    Blob, CheckpointId, Error, Expected, Interrupt, PendingWrite, Put, TaskId, TaskWrites,
+    reserved_index,
+};
+
+/// A slot of a write, and whether a value that is already there gives way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// The number of the slot among those of its task.
+    pub index: i64,
+    /// Whether the newest value counts and not the first.
+    pub replaces: bool,
+}
+
+/// The writes of a task, each with its slot.
+pub fn slots(writes: &TaskWrites) -> impl Iterator<Item = (Slot, &Arc<str>, &Blob)> {
+    writes.writes.iter().enumerate().map(|(position, (channel, value))| {
+        let reserved = reserved_index(channel);
+        let index = reserved.unwrap_or(position as i64);
+        (Slot { index, replaces: reserved.is_some() }, channel, value)
+    })
+}
+
+/// Everything the writes of one call expect to be stored: task, slot, and what is expected there.
+///
+/// # Errors
+/// [`Error::Invalid`] if something is expected of a channel that has no reserved slot.
+pub fn expectations(tasks: &[TaskWrites]) -> Result<Vec<(TaskId, i64, &Expected)>, Error> {
+    let expected = tasks.iter().filter_map(|writes| Some((writes.task, writes.expected.as_ref()?)));
+    expected
+        .map(|(task, expected)| match reserved_index(&expected.channel) {
+            Some(slot) => Ok((task, slot, expected)),
+            None => Err(Error::invalid(format_args!(
+                "only reserved channels have one slot that can be compared, and `{}` is not one",
+                expected.channel
+            ))),
+        })
+        .collect()
+}
+
+/// The error of a call that expected something else than is stored.
+pub fn overtaken(
+    thread: &str,
+    ns: &str,
+    checkpoint: CheckpointId,
+    task: TaskId,
+    expected: &Expected,
+) -> Error {
+    Error::Overtaken {
+        thread: thread.to_owned(),
+        ns: ns.to_owned(),
+        checkpoint,
+        task,
+        channel: expected.channel.to_string(),
+    }
+}
+
+/// The checkpoint beside which the writes of a [`Put`] are stored.
+///
+/// # Errors
+/// [`Error::Invalid`] if there is none.
+pub fn parent_of_writes(put: &Put) -> Result<CheckpointId, Error> {
+    put.parent.ok_or_else(|| Error::invalid("writes came with a checkpoint that continues none"))
+}
+
+/// The error of a copy to a thread that is there.
+pub fn target_exists(from: &str, to: &str) -> Error {
+    Error::invalid(format_args!(
+        "thread `{from}` cannot be copied to `{to}`, which has checkpoints already; delete it first or choose another id"
+    ))
+}
+
+/// The error of a checkpoint that cannot be read, naming it.
+pub fn damaged(thread: &str, ns: &str, id: impl std::fmt::Display, error: &Error) -> Error {
+    Error::codec(format_args!(
+        "checkpoint {id} of thread `{thread}` (namespace `{ns}`) cannot be read: {error}"
+    ))
+}
+
+/// See [`Stored::open_questions`](crate::Stored::open_questions).
+///
+/// # Errors
+/// The stored bytes are no list of questions.
+pub fn open_questions(writes: &[PendingWrite]) -> Result<Vec<Interrupt>, Error> {
+    let mut open: Vec<Interrupt> = Vec::new();
+    for asked in writes.iter().filter(|write| &*write.channel == "__interrupt__") {
+        let is_output = |write: &PendingWrite| write.task == asked.task && write.index >= 0;
+        if writes.iter().any(|write| is_output(write) && &*write.channel != "__error_source_node__")
+        {
+            continue;
+        }
+        for question in Interrupt::list_from(&asked.value.to_value()?)? {
+            if !open.iter().any(|known| known.id == question.id) {
+                open.push(question);
+            }
+        }
+    }
+    Ok(open)
+}
+
+#[cfg(test)]
+mod tests;

@@ -43,6 +43,11 @@ impl From<tokio_postgres::Error> for Failure {
             Some(&SqlState::T_R_SERIALIZATION_FAILURE | &SqlState::T_R_DEADLOCK_DETECTED) => {
                 Self::Undone(error)
             }
+            // What is in an index must fit into a third of a page.
+            Some(&SqlState::PROGRAM_LIMIT_EXCEEDED) => Self::Final(Error::invalid(format_args!(
+                "a thread, namespace, channel or key is too long for PostgreSQL, which takes about 2,700 bytes together: \
+                 {error}"
+            ))),
             _ => {
                 let message = error
                     .as_db_error()

@@ -11,7 +11,7 @@ use super::read::{blob, column};
 use crate::db::{Db, Statement};
 
 /// Walks from parent to parent in the database, with the channels whose whole value was not met yet, and gives what was
-/// written on the way and the whole values that ended it.
+/// written on the way and the whole values that ended it. A row without a channel names a parent that is missing.
 ///
 /// Parents are given by writers, so nothing but the number of checkpoints keeps a ring of them from turning for ever.
 const WALK: &str = "
@@ -43,7 +43,13 @@ CROSS JOIN unnest(walk.open) AS o(channel)
 JOIN checkpoints c ON c.thread_id = $1 AND c.checkpoint_ns = $2 AND c.checkpoint_id = walk.id
 LEFT JOIN checkpoint_blobs b ON b.thread_id = $1 AND b.checkpoint_ns = $2 AND b.channel = o.channel
     AND b.version = c.checkpoint -> 'channel_versions' ->> o.channel AND b.type <> 'empty'
-WHERE o.channel <> ALL(walk.rest)";
+WHERE o.channel <> ALL(walk.rest)
+UNION ALL
+SELECT walk.depth, walk.parent, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+FROM walk
+WHERE walk.parent IS NOT NULL AND cardinality(walk.rest) > 0 AND NOT EXISTS (
+    SELECT FROM checkpoints c WHERE c.thread_id = $1 AND c.checkpoint_ns = $2 AND c.checkpoint_id = walk.parent
+)";
 
 /// Where a write stands among all of a channel: the farthest checkpoint first, then as writes are ordered beside one.
 type Place = (std::cmp::Reverse<i64>, String, TaskId, i32);
@@ -68,7 +74,9 @@ pub(super) async fn delta_history(
     let mut writes: BTreeMap<&str, Vec<(Place, Blob)>> = BTreeMap::new();
     for row in &rows {
         let at: &str = column(row, "id")?;
-        let channel: &str = column(row, "channel")?;
+        let Some(channel) = column::<Option<&str>>(row, "channel")? else {
+            return Err(wire::broken_chain(thread, ns, at, id));
+        };
         let value = step(row).map_err(|error| wire::damaged(thread, ns, at, &error))?;
         match value {
             Step::Write(place, value) => writes.entry(channel).or_default().push((place, value)),

@@ -1,4 +1,4 @@
-//! Keeps checkpoints in PostgreSQL.
+//! Keeps checkpoints and long-term memory in PostgreSQL.
 //!
 //! The tables are those of LangGraph's `PostgresSaver`, so either engine goes on with threads of the other, in one
 //! database and at one time. [`PostgresSaver::connect`] makes them or brings them up to date.
@@ -11,6 +11,8 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! [`PostgresStore`] keeps items across threads, in the tables of LangGraph's `PostgresStore`.
 //!
 //! # How it behaves
 //!
@@ -38,7 +40,10 @@ mod failure;
 mod migrate;
 mod options;
 mod saver;
+mod store;
+mod text;
 mod tls;
 
 pub use options::Options;
 pub use saver::PostgresSaver;
+pub use store::PostgresStore;

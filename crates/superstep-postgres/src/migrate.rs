@@ -29,7 +29,9 @@ const LOCK: i64 = 0x7375_7065_7273_7465;
 pub(crate) struct Plan {
     /// The table with the number of each step that was taken.
     pub(crate) table: &'static str,
-    /// The first of them makes that table.
+    /// Makes that table.
+    pub(crate) first: &'static str,
+    /// The steps, by number.
     pub(crate) steps: &'static [&'static str],
 }
 
@@ -114,8 +116,7 @@ fn is_race(error: &tokio_postgres::Error) -> bool {
 }
 
 async fn try_steps(client: &Client, plan: Plan) -> Result<(), tokio_postgres::Error> {
-    let Some(first) = plan.steps.first() else { return Ok(()) };
-    client.batch_execute(first).await?;
+    client.batch_execute(plan.first).await?;
     let sql = format!("SELECT coalesce(max(v), -1) FROM {}", plan.table);
     let reached: i32 = client.query_typed_one(&sql, &[]).await?.get(0);
     for (number, step) in plan.steps.iter().enumerate().skip((reached + 1).max(0) as usize) {

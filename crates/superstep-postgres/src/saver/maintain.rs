@@ -11,10 +11,10 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use super::read::{self, column};
-use super::rows::check_text;
 use super::store::LOCK_WHOLE_THREAD;
 use crate::db::{Attempt, Db, Statement};
 use crate::failure::Failure;
+use crate::text::check_text;
 
 const DELETE: &str = "WITH
     c AS (DELETE FROM checkpoints WHERE thread_id = $1),

@@ -20,6 +20,7 @@ use tokio_postgres::types::Type;
 
 use crate::db::{Db, Statement};
 use crate::options::Options;
+use crate::text::json_has_nul;
 use read::whole_checkpoints;
 
 /// Keeps checkpoints in PostgreSQL, in the tables of LangGraph's `PostgresSaver`.
@@ -118,7 +119,7 @@ impl Checkpointer for PostgresSaver {
         let filter: Json =
             query.filter.into_iter().map(|(key, value)| (key, Json::from(value))).collect();
         let filter = filter.to_string();
-        if rows::json_has_nul(&filter) {
+        if json_has_nul(&filter) {
             return Ok(Vec::new());
         }
         let statement = Statement::new(LIST)

@@ -8,16 +8,7 @@ use superstep_checkpoint::{
 };
 
 use super::inline::{self, Place};
-
-/// PostgreSQL has no NUL in text.
-pub(super) fn check_text(what: &str, text: &str) -> Result<(), Error> {
-    if text.contains('\0') {
-        return Err(Error::invalid(format_args!(
-            "{what} {text:?} contains NUL, which PostgreSQL cannot store; leave it out"
-        )));
-    }
-    Ok(())
-}
+use crate::text::{check_text, json_has_nul};
 
 /// Writes of tasks, a list for each column.
 #[derive(Debug, Default)]
@@ -191,14 +182,6 @@ impl<'a> CheckpointRows<'a> {
     }
 }
 
-/// Whether JSON text has the escape for NUL. A backslash before it may itself be escaped.
-pub(super) fn json_has_nul(json: &str) -> bool {
-    json.match_indices("\\u0000").any(|(at, _)| {
-        let before = json[..at].bytes().rev().take_while(|byte| *byte == b'\\').count();
-        before % 2 == 0
-    })
-}
-
 /// The version of a channel as it stands in the rows of its values.
 fn version_of(checkpoint: &Checkpoint, channel: &str) -> Result<String, Error> {
     let version = checkpoint.version(channel).ok_or_else(|| {
@@ -243,14 +226,6 @@ fn versions_json(versions: &SharedMap<Version>) -> Json {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_escaped_backslash_before_digits_is_no_nul() {
-        assert!(json_has_nul(r#"{"a":"\u0000"}"#));
-        assert!(json_has_nul(r#"{"a":"\\\u0000"}"#));
-        assert!(!json_has_nul(r#"{"a":"\\u0000"}"#));
-        assert!(!json_has_nul(r#"{"a":"\u0001"}"#));
-    }
 
     #[test]
     fn a_slot_that_is_written_twice_in_one_call_is_one_row() {

@@ -6,10 +6,14 @@ use crate::db::Db;
 use crate::failure::Failure;
 use crate::migrate::{self, Plan};
 
+/// Also the step with number 0.
+const MIGRATIONS: &str = "CREATE TABLE IF NOT EXISTS checkpoint_migrations (v INTEGER PRIMARY KEY)";
+
 const PLAN: Plan = Plan {
     table: "checkpoint_migrations",
+    first: MIGRATIONS,
     steps: &[
-        "CREATE TABLE IF NOT EXISTS checkpoint_migrations (v INTEGER PRIMARY KEY)",
+        MIGRATIONS,
         "CREATE TABLE IF NOT EXISTS checkpoints (
             thread_id TEXT NOT NULL,
             checkpoint_ns TEXT NOT NULL DEFAULT '',

@@ -10,9 +10,10 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use super::read::column;
-use super::rows::{BlobRows, CheckpointRows, WriteRows, check_text};
+use super::rows::{BlobRows, CheckpointRows, WriteRows};
 use crate::db::{Attempt, Db, Statement};
 use crate::failure::Failure;
+use crate::text::check_text;
 
 const LOCK_THREAD: &str = "SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 1))";
 const LOCK_NAMESPACE: &str = "SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 1)),

@@ -13,24 +13,27 @@ use crate::db::{Db, Statement};
 /// Walks from parent to parent in the database, with the channels whose whole value was not met yet, and gives what was
 /// written on the way and the whole values that ended it. A row without a channel names a parent that is missing.
 ///
+/// `LIMIT 1` keeps the server from reading the whole line again for each parent.
+///
 /// Parents are given by writers, so nothing but the number of checkpoints keeps a ring of them from turning for ever.
 const WALK: &str = "
-WITH RECURSIVE line AS (
-    SELECT count(*) AS size FROM checkpoints WHERE thread_id = $1 AND checkpoint_ns = $2
-), walk(depth, id, parent, open, rest) AS (
-    SELECT 0::bigint, checkpoint_id, parent_checkpoint_id, '{}'::text[], $4::text[]
+WITH RECURSIVE walk(depth, size, id, parent, open, rest) AS (
+    SELECT 0::bigint, (SELECT count(*) FROM checkpoints WHERE thread_id = $1 AND checkpoint_ns = $2),
+        checkpoint_id, parent_checkpoint_id, '{}'::text[], $4::text[]
     FROM checkpoints WHERE thread_id = $1 AND checkpoint_ns = $2 AND checkpoint_id = $3
     UNION ALL
-    SELECT walk.depth + 1, c.checkpoint_id, c.parent_checkpoint_id, walk.rest, ARRAY(
+    SELECT walk.depth + 1, walk.size, c.checkpoint_id, c.parent_checkpoint_id, walk.rest, ARRAY(
         SELECT channel FROM unnest(walk.rest) AS r(channel)
         WHERE NOT coalesce(c.checkpoint -> 'channel_values' ? channel, false) AND NOT EXISTS (
             SELECT FROM checkpoint_blobs b WHERE b.thread_id = $1 AND b.checkpoint_ns = $2 AND b.channel = r.channel
                 AND b.version = c.checkpoint -> 'channel_versions' ->> r.channel AND b.type <> 'empty'
         )
     )
-    FROM walk, line, checkpoints c
-    WHERE c.thread_id = $1 AND c.checkpoint_ns = $2 AND c.checkpoint_id = walk.parent
-        AND cardinality(walk.rest) > 0 AND walk.depth < line.size
+    FROM walk CROSS JOIN LATERAL (
+        SELECT * FROM checkpoints c
+        WHERE c.thread_id = $1 AND c.checkpoint_ns = $2 AND c.checkpoint_id = walk.parent LIMIT 1
+    ) c
+    WHERE cardinality(walk.rest) > 0 AND walk.depth < walk.size
 )
 SELECT walk.depth, walk.id, w.channel, w.task_path, w.task_id, w.idx, w.type, w.blob, NULL AS inline
 FROM walk JOIN checkpoint_writes w ON w.thread_id = $1 AND w.checkpoint_ns = $2 AND w.checkpoint_id = walk.id

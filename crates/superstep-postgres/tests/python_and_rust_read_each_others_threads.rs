@@ -16,8 +16,10 @@ use std::process::Command;
 use common::{Database, Line, blob};
 use serde_json::{Value as Json, json};
 use superstep_checkpoint::{
-    Blob, Checkpointer, Query, SharedMap, Stored, Tag, TaskId, TaskWrites, Value, Version, wire,
+    Blob, Checkpointer, Comparison, Query, Search, SharedMap, Store, Stored, Tag, TaskId,
+    TaskWrites, Value, Version, wire,
 };
+use superstep_postgres::PostgresStore;
 
 fn python(args: &[&str]) -> Option<Vec<Json>> {
     let Ok(python) = std::env::var("SUPERSTEP_TEST_PYTHON") else {
@@ -139,4 +141,25 @@ async fn python_reads_what_rust_wrote() {
 
     let Some(python) = python(&["dump", &database.url(), "rs"]) else { return };
     assert_same(&saver.list(thread("rs")).await.unwrap(), &python);
+}
+
+#[tokio::test]
+async fn python_and_rust_share_a_store() {
+    let database = Database::new().await;
+    let store = PostgresStore::connect(database.url()).await.unwrap();
+    let at = ["users".to_owned(), "ann".to_owned()];
+    let value = json!({"n": 1, "f": 1.5, "text": "Grüße", "list": [true, null]});
+    store.put(&at, "rust", value.clone().into()).await.unwrap();
+    let Some(python) = python(&["store", &database.url()]) else { return };
+    let ours = json!({"ns": at, "key": "rust", "value": value});
+    assert_eq!(python.len(), 2);
+    assert!(python.contains(&ours), "{python:?}");
+
+    let found = store.search(Search::below(["users"]).compare("n", Comparison::Greater, 1)).await;
+    let found = found.unwrap();
+    assert_eq!((found.len(), &*found[0].key), (1, "python"));
+    let theirs = json!({"n": 2, "f": 0.5, "deep": {"list": [1, "é", null]}});
+    assert_eq!(found[0].value, Value::from(theirs));
+    // Python's `setup` found nothing to do, and opening the tables again does not either.
+    PostgresStore::connect(database.url()).await.unwrap();
 }

@@ -2,23 +2,20 @@
 
 mod common;
 
-use std::sync::Mutex;
-
 use common::Database;
 use superstep_checkpoint::AnyCheckpointer;
 use superstep_conformance::savers::{self, Subject};
+use superstep_postgres::PostgresSaver;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_database_keeps_every_promise() {
-    let databases = Mutex::new(Vec::new());
+    let database = Database::new().await;
     let report = savers::run(|| async {
-        let database = Database::new().await;
-        let subject = Subject {
-            saver: AnyCheckpointer::new(database.saver().await),
-            other: AnyCheckpointer::new(database.saver().await),
+        let url = database.schema().await;
+        let connect = || async {
+            AnyCheckpointer::new(PostgresSaver::connect(&url).await.expect("a database"))
         };
-        databases.lock().expect("not poisoned").push(database);
-        subject
+        Subject { saver: connect().await, other: connect().await }
     })
     .await;
     println!("{report}");

@@ -2,6 +2,7 @@
 
 interplay.py write URL          makes a thread `py` by running a graph, and prints what is stored of it
 interplay.py dump URL THREAD    prints what this engine reads of a thread
+interplay.py store URL          puts an item into the store, and prints all items it finds there
 
 Each value is printed as the bytes this engine encodes it to, so that equal lines are equal values.
 """
@@ -15,6 +16,7 @@ from typing import Annotated, Any, TypedDict
 
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.postgres import PostgresSaver
+from langgraph.store.postgres import PostgresStore
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.types import Command, interrupt
@@ -98,8 +100,19 @@ def dump(saver, thread):
         print(json.dumps(line))
 
 
+def store(url):
+    with PostgresStore.from_conn_string(url) as items:
+        items.setup()
+        items.put(("users", "bob"), "python", {"n": 2, "f": 0.5, "deep": {"list": [1, "é", None]}}, ttl=5)
+        for found in items.search(("users",)):
+            line = {"ns": list(found.namespace), "key": found.key, "value": found.value}
+            print(json.dumps(line))
+
+
 def main():
     mode, url, *rest = sys.argv[1:]
+    if mode == "store":
+        return store(url)
     with PostgresSaver.from_conn_string(url) as saver:
         if mode == "write":
             write(saver)

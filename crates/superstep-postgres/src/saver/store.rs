@@ -76,7 +76,7 @@ const PUT_WRITES: &str = concat!(
         ) seen
     ), ",
     store_writes!(),
-    "SELECT there, overtaken, pg_current_xact_id()::text AS xact FROM gate"
+    "SELECT there, overtaken, pg_current_xact_id()::xid::text AS xact FROM gate"
 );
 
 const PUT: &str = concat!(
@@ -240,7 +240,7 @@ pub(super) async fn put_writes(
         refuse_overtaken(row, thread, ns, checkpoint, all)
     };
     let done = if compares {
-        claim(db, lock, statement, &judge).await
+        claim(db, &Claim { lock, statement, thread, ns, checkpoint: id, writes }, &judge).await
     } else {
         // The same writes a second time change nothing.
         db.insist(move |_| async move {
@@ -254,18 +254,38 @@ pub(super) async fn put_writes(
     })
 }
 
+/// Whether the writes of a call are in the slots it compared, and this transaction put them there. Numbers of transactions are
+/// used again after a crash if nothing of them had reached the disk, so the number alone would not tell.
+const CLAIMED: &str = "SELECT EXISTS (
+        SELECT FROM unnest($5::text[], $6::int4[]) AS e(task_id, idx)
+        JOIN unnest($7::text[], $8::int4[], $9::text[], $10::bytea[]) AS g(task_id, idx, type, blob)
+            ON g.task_id = e.task_id AND g.idx = e.idx
+        JOIN checkpoint_writes w ON w.thread_id = $1 AND w.checkpoint_ns = $2 AND w.checkpoint_id = $3
+            AND w.task_id = g.task_id AND w.idx = g.idx AND w.type = g.type AND w.blob = g.blob
+        WHERE w.xmin::text = $4
+    ) AS claimed";
+
+/// Writes that expect something, and where they go.
+struct Claim<'a> {
+    lock: &'a Statement<'a>,
+    statement: &'a Statement<'a>,
+    thread: &'a &'a str,
+    ns: &'a &'a str,
+    checkpoint: &'a String,
+    writes: &'a WriteRows<'a>,
+}
+
 /// Stores writes that expect something, so that the same writes a second time do not find what they expect.
 ///
-/// The number of the transaction is known before it is committed. If the connection is lost then, the server is asked
-/// what became of it; if it is lost earlier, nothing became of it.
+/// The number of the transaction is known before it is committed. If the connection is lost then, it is looked up whether
+/// that transaction wrote what is there; if it is lost earlier, nothing became of it.
 async fn claim(
     db: &Db,
-    lock: &Statement<'_>,
-    statement: &Statement<'_>,
+    claim: &Claim<'_>,
     judge: &(dyn Fn(&Row) -> Result<(), Error> + Sync),
 ) -> Result<(), Failure> {
     db.insist(move |_| async move {
-        let (open, answers) = db.open(&[lock, statement]).await?;
+        let (open, answers) = db.open(&[claim.lock, claim.statement]).await?;
         let row = only_row(&answers)?;
         let judged = judge(row);
         if judged.is_err() {
@@ -274,7 +294,7 @@ async fn claim(
         }
         let number: String = column(row, "xact")?;
         match open.end("COMMIT").await {
-            Err(Failure::Lost(lost)) if committed(db, &number).await? => {
+            Err(Failure::Lost(lost)) if claimed(db, claim, &number).await? => {
                 tracing::debug!(error = %lost, "a claim was stored although its answer was lost");
                 Ok(())
             }
@@ -284,23 +304,23 @@ async fn claim(
     .await
 }
 
-/// What became of a transaction whose `COMMIT` was sent. One that is still going on is waited for.
-async fn committed(db: &Db, number: &str) -> Result<bool, Failure> {
+/// Whether a transaction whose `COMMIT` was sent did what it was to do. The lock is only had when it has ended.
+async fn claimed(db: &Db, claim: &Claim<'_>, number: &String) -> Result<bool, Failure> {
+    let WriteRows { tasks, slots, types, blobs, expected, .. } = claim.writes;
+    let statement = &Statement::new(CLAIMED)
+        .text(claim.thread)
+        .text(claim.ns)
+        .text(claim.checkpoint)
+        .text(number)
+        .texts(&expected.tasks)
+        .bind(&expected.slots, Type::INT4_ARRAY)
+        .texts(tasks)
+        .bind(slots, Type::INT4_ARRAY)
+        .texts(types)
+        .bind(blobs, Type::BYTEA_ARRAY);
     db.insist(move |_| async move {
-        let sql = "SELECT pg_xact_status($1::text::xid8)";
-        let rows = db.read(Statement::new(sql).text(&number)).await?;
-        let status: Option<&str> = match rows.first() {
-            Some(row) => row.get(0),
-            None => None,
-        };
-        match status {
-            Some("committed") => Ok(true),
-            Some("in progress") => {
-                let message = "a transaction whose connection is lost has not ended yet";
-                Err(Failure::Lost(message.into()))
-            }
-            _ => Ok(false),
-        }
+        let answers = db.transact(&[claim.lock, statement]).await?;
+        Ok(column(only_row(&answers)?, "claimed")?)
     })
     .await
 }

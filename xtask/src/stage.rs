@@ -57,13 +57,22 @@ pub(crate) fn root() -> &'static Path {
 pub(crate) fn test() -> Vec<Stage> {
     vec![
         Stage::new("format", "fmt --all --check"),
-        Stage::new("lints", "clippy --workspace --all-targets -- -D warnings"),
-        Stage::new("tests", "test --workspace").with_server(),
-        Stage::new("documentation", "doc --workspace --no-deps").env("RUSTDOCFLAGS", "-D warnings"),
+        Stage::new("lints", "clippy --workspace --all-targets --all-features -- -D warnings"),
+        Stage::new("tests", "test --workspace --all-features").with_server(),
+        Stage::new("documentation", "doc --workspace --all-features --no-deps")
+            .env("RUSTDOCFLAGS", "-D warnings"),
         Stage::new("without features", "check -p superstep --no-default-features"),
         Stage::new(
             "feature `derive`",
             "check -p superstep --no-default-features --features derive",
+        ),
+        Stage::new(
+            "feature `schemars`",
+            "check -p superstep --no-default-features --features schemars",
+        ),
+        Stage::new(
+            "feature `shutdown`",
+            "check -p superstep --no-default-features --features shutdown",
         ),
         conformance(Vec::new()),
         conformance(vec!["--db".to_owned(), "sqlite".to_owned()]),
@@ -152,11 +161,13 @@ mod tests {
             shown,
             [
                 "cargo fmt --all --check",
-                "cargo clippy --workspace --all-targets -- -D warnings",
-                "cargo test --workspace",
-                "RUSTDOCFLAGS=\"-D warnings\" cargo doc --workspace --no-deps",
+                "cargo clippy --workspace --all-targets --all-features -- -D warnings",
+                "cargo test --workspace --all-features",
+                "RUSTDOCFLAGS=\"-D warnings\" cargo doc --workspace --all-features --no-deps",
                 "cargo check -p superstep --no-default-features",
                 "cargo check -p superstep --no-default-features --features derive",
+                "cargo check -p superstep --no-default-features --features schemars",
+                "cargo check -p superstep --no-default-features --features shutdown",
                 "cargo run --release -p superstep-cases -- conformance/cases",
                 "cargo run --release -p superstep-cases -- --db sqlite",
             ]

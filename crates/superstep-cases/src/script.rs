@@ -470,8 +470,10 @@ fn configured<S: State, O>(mut stream: RunStream<S, O>, call: &Json) -> RunStrea
     if let Some(limit) = call["recursion_limit"].as_i64() {
         stream = stream.recursion_limit(u64::try_from(limit).unwrap_or(0));
     }
-    if call["durability"] == "exit" {
-        stream = stream.durability(Durability::Exit);
+    match call["durability"].as_str() {
+        Some("exit") => stream = stream.durability(Durability::Exit),
+        Some("async") => stream = stream.durability(Durability::Async),
+        _ => {}
     }
     if let Some(at) = break_at(&call["interrupt_before"]) {
         stream = stream.interrupt_before(at);

@@ -1,7 +1,7 @@
 //! What calls gave, as entries of a trace.
 
 use serde_json::{Map as JsonMap, Value as Json, json};
-use superstep::checkpoint::{Ext, Interrupt, Metadata, Stored, Value};
+use superstep::checkpoint::{Ext, Interrupt, Metadata, PendingWrite, Stored, TaskId, Value};
 use superstep::{
     CheckpointRef, Data, Event, Inner, RawSnapshot, RunError, TaskSnapshot, UpdatesEvent,
 };
@@ -156,7 +156,11 @@ pub(crate) fn tuple_entry(stored: &Stored) -> Result<Json, String> {
         values.insert(name.to_string(), decode(blob)?);
     }
     let mut writes: Vec<(String, String, Json)> = Vec::new();
-    for write in &stored.writes {
+    // Who has taken the thread, and with which arguments calls were made, are our own records, which the reference has
+    // none of.
+    let shared =
+        |write: &&PendingWrite| write.task != TaskId::CLAIM && &*write.channel != "__args__";
+    for write in stored.writes.iter().filter(shared) {
         let mut value = decode(&write.value)?;
         if &*write.channel == "__error__" {
             value = Json::from(error_kind(value.as_str().unwrap_or_default()));

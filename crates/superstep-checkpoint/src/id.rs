@@ -94,6 +94,10 @@ impl CheckpointId {
 impl TaskId {
     /// Owner of writes that belong to no task, such as those of a command given as input.
     pub const NULL: Self = Self(Uuid::nil());
+
+    /// Owner of the write that says which run has taken a thread, and which answers it was given for graphs inside
+    /// tasks. No task has this id, so readers that do not know of it pass it over.
+    pub const CLAIM: Self = Self(Uuid::from_bytes(*b"superstep-claims"));
 }
 
 /// Names an open question: 32 hexadecimal digits, the same each time the node runs again.

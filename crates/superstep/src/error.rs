@@ -145,6 +145,18 @@ impl NodeError {
         Self::text(kind, text, false)
     }
 
+    /// The error that was stored as this text, by us or by another engine.
+    pub(crate) fn from_stored(stored: String) -> Self {
+        let kind = stored.split(|c: char| !c.is_alphanumeric() && c != '_').next();
+        let kind = kind.unwrap_or_default().to_owned();
+        let inside = stored.strip_prefix(&*kind).and_then(|rest| {
+            let quoted = rest.strip_prefix('(')?.strip_suffix(')')?;
+            let plain = || quoted.strip_prefix('\'')?.strip_suffix('\'').map(str::to_owned);
+            serde_json::from_str::<String>(quoted).ok().or_else(plain)
+        });
+        Self::permanent(inside.unwrap_or(stored)).named(kind)
+    }
+
     /// The text under which the error is stored, in the form another engine reads.
     pub(crate) fn stored(&self) -> String {
         format!("{}({:?})", self.kind(), self.to_string())
@@ -312,6 +324,30 @@ pub enum RunError {
         /// The node.
         node: Arc<str>,
     },
+    /// The thread was stored by another version of the graph, and some of its open work does not fit this one. Nothing was
+    /// changed.
+    #[error(
+        "thread `{thread}` was stored by another version of the graph: {}; go on with that version, or give the thread new input, which drops its open work",
+        problems.join("; ")
+    )]
+    Stale {
+        /// The thread.
+        thread: Arc<str>,
+        /// What does not fit.
+        problems: Vec<String>,
+    },
+    /// Another writer was first: it runs the thread, or has moved it on. What this run did since its last checkpoint is
+    /// not stored.
+    #[error(
+        "another writer was first on thread `{thread}`; look at where the thread is before trying again"
+    )]
+    Conflict {
+        /// The thread.
+        thread: Arc<str>,
+        /// What storage said.
+        #[source]
+        source: Arc<superstep_checkpoint::Error>,
+    },
     /// Storage failed.
     #[error("the checkpointer failed")]
     Checkpoint(#[source] Arc<superstep_checkpoint::Error>),
@@ -336,11 +372,13 @@ impl RunError {
             Self::Reducer { .. } => "TypeError".into(),
             Self::RecursionLimit { .. } => "GraphRecursionError".into(),
             Self::EmptyInput(_) => "EmptyInputError".into(),
-            Self::Invalid(_) | Self::UnknownCheckpoint { .. } => "ValueError".into(),
+            Self::Invalid(_) | Self::UnknownCheckpoint { .. } | Self::Stale { .. } => {
+                "ValueError".into()
+            }
             Self::Resume { .. } => "RuntimeError".into(),
             Self::StepTimeout { .. } => "TimeoutError".into(),
             Self::NoParent { .. } => "ParentCommand".into(),
-            Self::Checkpoint(_) => "CheckpointError".into(),
+            Self::Conflict { .. } | Self::Checkpoint(_) => "CheckpointError".into(),
         }
     }
 
@@ -355,7 +393,13 @@ impl RunError {
 
 impl From<superstep_checkpoint::Error> for RunError {
     fn from(error: superstep_checkpoint::Error) -> Self {
-        Self::Checkpoint(Arc::new(error))
+        use superstep_checkpoint::Error;
+        match &error {
+            Error::Conflict { thread, .. } | Error::Overtaken { thread, .. } => {
+                Self::Conflict { thread: thread.as_str().into(), source: Arc::new(error) }
+            }
+            _ => Self::Checkpoint(Arc::new(error)),
+        }
     }
 }
 

@@ -56,6 +56,8 @@
 pub mod error;
 pub mod func;
 pub mod node;
+#[cfg(feature = "shutdown")]
+pub mod shutdown;
 pub mod state;
 
 mod engine;
@@ -67,7 +69,7 @@ pub mod checkpoint {
     pub use superstep_checkpoint::*;
 }
 
-pub use engine::{CheckpointIds, Task};
+pub use engine::{Asking, CheckpointIds, Task};
 pub use error::{CompileError, NodeError, RunError};
 pub use graph::{
     BreakAt, CachePolicy, CompiledGraph, Memory, RetryPolicy, StateGraph, Subgraph, Targets,
@@ -85,7 +87,7 @@ pub use run::{
 };
 pub use state::State;
 #[cfg(feature = "derive")]
-pub use superstep_macros::{State, View};
+pub use superstep_macros::{State, View, entrypoint, task};
 
 /// The beginning of a graph: an edge from here leads to its first node.
 pub const START: &str = engine::START;
@@ -104,7 +106,7 @@ pub mod prelude {
         RetryPolicy, RunError, START, StateGraph, Task, TimeoutPolicy,
     };
     #[cfg(feature = "derive")]
-    pub use superstep_macros::{State, View};
+    pub use superstep_macros::{State, View, entrypoint, task};
 }
 
 /// The programs in the README compile.

@@ -27,8 +27,8 @@ pub use removal::{Removal, Row, is_of_runs, remove_runs, thin_out};
 use std::sync::Arc;
 
 use crate::{
-    Blob, CheckpointId, Error, Expected, Interrupt, PendingWrite, Put, TaskId, TaskWrites,
-    reserved_index,
+    Blob, CheckpointId, Error, Expected, Interrupt, InterruptId, PendingWrite, Put, TaskId,
+    TaskWrites, reserved_index,
 };
 
 /// A slot of a write, and whether a value that is already there gives way.
@@ -121,6 +121,10 @@ pub fn broken_chain(
 /// # Errors
 /// The stored bytes are no list of questions.
 pub fn open_questions(writes: &[PendingWrite]) -> Result<Vec<Interrupt>, Error> {
+    let claim = writes.iter().find(|write| write.task == TaskId::CLAIM);
+    let claim = claim.map(|claim| claim.value.to_value()).transpose()?;
+    let answers = claim.as_ref().and_then(|claim| claim.get("answers"));
+    let is_claimed = |id: &InterruptId| answers.is_some_and(|all| all.get(id.as_str()).is_some());
     let mut open: Vec<Interrupt> = Vec::new();
     for asked in writes.iter().filter(|write| &*write.channel == "__interrupt__") {
         let is_output = |write: &PendingWrite| write.task == asked.task && write.index >= 0;
@@ -129,7 +133,7 @@ pub fn open_questions(writes: &[PendingWrite]) -> Result<Vec<Interrupt>, Error> 
             continue;
         }
         for question in Interrupt::list_from(&asked.value.to_value()?)? {
-            if !open.iter().any(|known| known.id == question.id) {
+            if !is_claimed(&question.id) && !open.iter().any(|known| known.id == question.id) {
                 open.push(question);
             }
         }

@@ -12,7 +12,7 @@ use superstep_checkpoint::Blob;
 
 use super::head::{Mark, Packet, StartValue, Write};
 use super::layout::{END, NodeDef, START};
-use super::task::{Suspension, Task};
+use super::task::{Suspension, Task, lock};
 use crate::error::{Code, NodeError, TimeLimit, nearest, panic_text};
 use crate::graph::{RetryPolicy, TimeoutPolicy};
 use crate::node::{BoxFuture, Failure, Goto, Invocation, Output, RouteContext, Routes, Target};
@@ -23,7 +23,7 @@ use crate::state::{Kind, Payload, Row, Taken, Unfit, WriteValue, Writes};
 pub(crate) enum End {
     Done(Vec<Write>),
     Failed(NodeError),
-    Suspended(Suspension),
+    Suspended(Box<Suspension>),
     /// A command for the graph around this one.
     ForParent(Output),
 }
@@ -33,6 +33,8 @@ pub(crate) struct Job {
     pub(crate) task: Task,
     pub(crate) node: usize,
     pub(crate) row: Row,
+    /// Nobody else has the state.
+    pub(crate) lent: bool,
     pub(crate) arg: Option<Payload>,
     pub(crate) start: Option<StartValue>,
     pub(crate) failure: Option<Failure>,
@@ -45,7 +47,9 @@ impl Job {
     /// The row comes back with the end, so that a lone task can have it for itself while it runs.
     pub(crate) async fn run(mut self) -> (End, Row) {
         let end = self.attempts().await;
-        (end, self.row)
+        self.lent = false;
+        let hollow = Row::hollow(&self.row);
+        (end, std::mem::replace(&mut self.row, hollow))
     }
 
     async fn attempts(&mut self) -> End {
@@ -83,9 +87,8 @@ impl Job {
         let output = match ran {
             Ran::Returned(output) => output,
             Ran::Suspended(suspension) => match *suspension {
-                Suspension { refused: Some(error), .. } => return Err(error),
-                Suspension { command: Some(output), .. } => output,
-                other => return Ok(End::Suspended(other)),
+                Suspension { refused: None, command: Some(output), .. } => output,
+                other => return Ok(End::Suspended(Box::new(other))),
             },
         };
         if output.target == Target::Parent {
@@ -94,10 +97,17 @@ impl Job {
         match writes_of(&self.task, self.node, &mut self.row, output).await {
             Ok(writes) => Ok(End::Done(writes)),
             Err(Unwritten::Failed(error)) => Err(error),
-            Err(Unwritten::Suspended(suspension)) => match *suspension {
-                Suspension { refused: Some(error), .. } => Err(error),
-                other => Ok(End::Suspended(other)),
-            },
+            Err(Unwritten::Suspended(suspension)) => Ok(End::Suspended(suspension)),
+        }
+    }
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        if self.lent {
+            let hollow = Row::hollow(&self.row);
+            let row = std::mem::replace(&mut self.row, hollow);
+            *lock(&self.task.inner.superstep.lent) = Some(row);
         }
     }
 }
@@ -400,16 +410,9 @@ async fn route(
     writes: &Writes,
 ) -> Result<Vec<Routes>, Unwritten> {
     if row.is_alone() && writes.unknown.is_empty() {
-        let mut taken = Vec::with_capacity(writes.list.len());
-        let routes = match write_own(task, row, writes, &mut taken) {
-            Ok(()) => ask_routers(task, def, row).await,
-            Err(error) => Err(error.into()),
-        };
-        let mut open = row.open();
-        for (at, taken) in taken.into_iter().rev() {
-            open.take_back(at, taken);
-        }
-        return routes;
+        let mut tried = Tried { row, taken: Vec::with_capacity(writes.list.len()) };
+        write_own(task, tried.row, writes, &mut tried.taken)?;
+        return ask_routers(task, def, tried.row).await;
     }
     let mut own = row.clone();
     write_own(task, &mut own, writes, &mut Vec::new())?;
@@ -417,6 +420,21 @@ async fn route(
         own.open().keep_unknown(writes.unknown.clone());
     }
     ask_routers(task, def, &own).await
+}
+
+/// Writes that are taken back, also when whoever looks at them is dropped.
+struct Tried<'a> {
+    row: &'a mut Row,
+    taken: Vec<(usize, Taken)>,
+}
+
+impl Drop for Tried<'_> {
+    fn drop(&mut self) {
+        let mut open = self.row.open();
+        for (at, taken) in self.taken.drain(..).rev() {
+            open.take_back(at, taken);
+        }
+    }
 }
 
 async fn ask_routers(task: &Task, def: &NodeDef, row: &Row) -> Result<Vec<Routes>, Unwritten> {

@@ -50,13 +50,11 @@ impl Driver {
             self.emitter.update(&entry.task.inner.name, &writes, true);
             let stored = self.encode_output(&writes, None)?;
             if self.saver.is_some() {
-                self.unsaved.push(TaskWrites {
-                    task: entry.task.id(),
-                    path: entry.task.inner.path.text(),
-                    writes: stored,
-                    replaces: false,
-                    expected: None,
-                });
+                self.unsaved.push(TaskWrites::new(
+                    entry.task.id(),
+                    entry.task.inner.path.text(),
+                    stored,
+                ));
             }
             entry.writes = Some(writes);
         }

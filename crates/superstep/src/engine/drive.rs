@@ -8,6 +8,8 @@ use superstep_checkpoint::{
     TaskId, TaskWrites, Value,
 };
 
+use tokio::sync::Semaphore;
+
 use super::apply::{Actor, Applied, ApplyError, Fault, apply};
 use super::emit::Emitter;
 use super::entry::Entry;
@@ -17,7 +19,7 @@ use super::plan::{Cause, Planned, plan};
 use super::record::{self, Recorder};
 use super::run::Run;
 use super::slots;
-use super::step::StepEnd;
+use super::step::{Saving, StepEnd};
 use super::task::{Superstep, Task};
 use super::{Layout, ids};
 use crate::error::{Code, RunError};
@@ -65,6 +67,8 @@ pub(crate) struct Opening {
     pub(crate) graph: Arc<Compiled>,
     pub(crate) saver: Option<AnyCheckpointer>,
     pub(crate) ns: Arc<str>,
+    /// The namespace that streams show, if it is another one.
+    pub(crate) shown: Option<Arc<str>>,
     /// The checkpoints of the graphs around this one.
     pub(crate) parents: Arc<BTreeMap<String, CheckpointId>>,
     pub(crate) at: Option<CheckpointId>,
@@ -134,6 +138,8 @@ pub(super) struct Driver {
     pub(super) seeds: HashMap<String, Vec<Value>>,
     /// Writes that go with the next checkpoint.
     pub(super) unsaved: Vec<TaskWrites>,
+    /// What is being stored while tasks run.
+    pub(super) background: Option<Saving>,
     /// A checkpoint that was made but, storing only at the end, not stored.
     pub(super) dirty: bool,
 }
@@ -153,7 +159,7 @@ impl Driver {
     }
 
     async fn open(opening: Opening) -> Result<Self, RunError> {
-        let Opening { run, graph, saver, ns, parents, at, input, breakpoints, caller, keys } =
+        let Opening { run, graph, saver, ns, shown, parents, at, input, breakpoints, caller, keys } =
             opening;
         let layout = graph.layout.clone();
         let limit = run.recursion_limit.unwrap_or(RECURSION_LIMIT);
@@ -166,8 +172,9 @@ impl Driver {
                     .to_owned(),
             ));
         }
+        let shown = shown.unwrap_or_else(|| ns.clone());
         let emitter =
-            Arc::new(Emitter { run: run.clone(), layout: layout.clone(), ns: ns.clone(), keys });
+            Arc::new(Emitter { run: run.clone(), layout: layout.clone(), ns: shown, keys });
         let mut driver = Self {
             head: Head::new(&layout),
             recorder: Recorder::new(&layout),
@@ -184,6 +191,7 @@ impl Driver {
             replaying: false,
             seeds: HashMap::new(),
             unsaved: Vec::new(),
+            background: None,
             dirty: false,
             run,
             graph,
@@ -232,7 +240,6 @@ impl Driver {
                 entries.iter().map(|entry| entry.node).collect()
             };
             let executed = self.execute(&superstep, entries).await;
-            self.unsaved.append(&mut super::task::lock(&superstep.unsaved));
             let entries = match executed? {
                 StepEnd::Finished(entries) => entries,
                 StepEnd::Stopped(stop, entries) => {
@@ -268,11 +275,14 @@ impl Driver {
             started: Mutex::default(),
             waker: Mutex::default(),
             seeds: self.seeds.clone(),
+            lent: Mutex::default(),
+            room: self.run.max_concurrency.map(|room| Arc::new(Semaphore::new(room.max(1)))),
             calls: Mutex::default(),
             unsaved: Mutex::default(),
             emitter: self.emitter.clone(),
             filled: if self.layout.nests { self.head.filled.clone() } else { Vec::new() },
-            stores: self.run.durability != Durability::Exit,
+            stores: self.run.durability == Durability::Sync,
+            flushes: self.run.durability == Durability::Async && self.saver.is_some(),
             fault: Mutex::default(),
             store: self.run.store.clone().or_else(|| self.graph.store.clone()),
         })
@@ -420,20 +430,16 @@ impl Driver {
         let names: Vec<_> = ran.iter().map(|task| task.inner.name.clone()).collect();
         let failed = apply_error(error, &names, self.step);
         let undo = self.run.durability == Durability::Exit;
-        if let (Some(saver), Some(thread)) = (&self.saver, &self.run.thread) {
+        if self.saver.is_some() {
             let text = format!("{}({:?})", failed.kind(), failed.to_string());
             let tasks = error.tasks.iter().filter_map(|at| ran.get(*at));
             let mut writes = Vec::new();
             for task in tasks {
                 let stored = Blob::from_value(&Value::from(text.as_str()));
                 let Ok(blob) = stored else { continue };
-                writes.push(TaskWrites {
-                    task: task.id(),
-                    path: task.inner.path.text(),
-                    writes: vec![(record::ERROR.into(), blob)],
-                    replaces: true,
-                    expected: None,
-                });
+                let failed = vec![(record::ERROR.into(), blob)];
+                let failed = TaskWrites::new(task.id(), task.inner.path.text(), failed);
+                writes.push(TaskWrites { replaces: true, ..failed });
             }
             let involved: Vec<TaskId> = writes.iter().map(|write| write.task).collect();
             let others = std::mem::take(&mut self.unsaved);
@@ -444,7 +450,7 @@ impl Driver {
                 return failed;
             }
             if self.stored == Some(self.id)
-                && let Err(error) = saver.put_writes(thread, &self.ns, self.id, all).await
+                && let Err(error) = self.put_writes(all).await
             {
                 return error.into();
             }
@@ -511,15 +517,31 @@ impl Driver {
             metadata,
             changed,
         };
-        saver.put(put).await?;
+        let saver = saver.clone();
+        match self.run.durability {
+            Durability::Async => {
+                self.settle().await?;
+                self.background = Some(Box::pin(async move { saver.put(put).await }));
+            }
+            Durability::Sync | Durability::Exit => saver.put(put).await?,
+        }
         self.stored = Some(self.id);
         self.known_head = Some(self.id);
         self.dirty = false;
         Ok(())
     }
 
+    /// Waits until what is being stored is stored.
+    async fn settle(&mut self) -> Result<(), Error> {
+        match self.background.take() {
+            Some(saving) => saving.await,
+            None => Ok(()),
+        }
+    }
+
     /// Stores writes beside the current checkpoint.
-    pub(super) async fn put_writes(&self, writes: Vec<TaskWrites>) -> Result<(), Error> {
+    pub(super) async fn put_writes(&mut self, writes: Vec<TaskWrites>) -> Result<(), Error> {
+        self.settle().await?;
         match (&self.saver, &self.run.thread) {
             (Some(saver), Some(thread)) if !writes.is_empty() => {
                 saver.put_writes(thread, &self.ns, self.id, writes).await
@@ -537,7 +559,10 @@ impl Driver {
                 self.store_at_exit().await?;
             }
         }
-        let (how, questions) = match ended? {
+        let settled = self.settle().await;
+        let ended = ended?;
+        settled?;
+        let (how, questions) = match ended {
             Stop::Done => (How::Done, Vec::new()),
             Stop::Drained(reason) => (How::Drained(reason), Vec::new()),
             Stop::ForParent(output) => (How::ForParent(output), Vec::new()),

@@ -163,6 +163,7 @@ impl Entry {
             task: self.task.clone(),
             node: self.node,
             row,
+            lent: false,
             arg,
             start,
             failure: self.failure.clone(),
@@ -186,13 +187,6 @@ impl From<NodeError> for HandledError {
 
 impl From<String> for HandledError {
     fn from(stored: String) -> Self {
-        let kind = stored.split(|c: char| !c.is_alphanumeric() && c != '_').next();
-        let kind = kind.unwrap_or_default().to_owned();
-        let inside = stored.strip_prefix(&*kind).and_then(|rest| {
-            let quoted = rest.strip_prefix('(')?.strip_suffix(')')?;
-            let plain = || quoted.strip_prefix('\'')?.strip_suffix('\'').map(str::to_owned);
-            serde_json::from_str::<String>(quoted).ok().or_else(plain)
-        });
-        Self(NodeError::permanent(inside.unwrap_or(stored)).named(kind))
+        Self(NodeError::from_stored(stored))
     }
 }

@@ -1,15 +1,64 @@
 //! Asking a question and waiting for the answer.
 
+use std::fmt;
 use std::future::Future;
-use std::task::Poll;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use superstep_checkpoint::{Interrupt, Value, from_value, to_value};
+use superstep_checkpoint::{Error, Interrupt, Value, from_value, to_value};
 
 use super::ids;
-use super::task::{Scratch, Task, lock};
+use super::task::{Refusal, Scratch, Task, lock};
 use crate::error::NodeError;
+
+/// A question that is about to be asked, made by [`Task::interrupt`]. Await it for the answer.
+#[must_use = "nothing is asked until this is awaited"]
+pub struct Asking<A> {
+    task: Task,
+    question: Result<Value, Error>,
+    schema: Option<Value>,
+    /// Which question of its task this is; known once it is asked.
+    index: Option<usize>,
+    answer: PhantomData<fn() -> A>,
+}
+
+impl<A> Asking<A> {
+    /// Describes the answer to whoever shows the question: a JSON schema, kept and shown as it is.
+    ///
+    /// What cannot be turned into data describes nothing.
+    pub fn schema(mut self, schema: impl Serialize) -> Self {
+        self.schema = to_value(&schema).ok();
+        self
+    }
+
+    /// As [`schema`](Self::schema), with the schema that the type of the answer has.
+    #[cfg(feature = "schemars")]
+    pub fn with_schema(self) -> Self
+    where
+        A: schemars::JsonSchema,
+    {
+        self.schema(schemars::schema_for!(A))
+    }
+}
+
+impl<A: DeserializeOwned> Future for Asking<A> {
+    type Output = A;
+
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<A> {
+        let this = self.get_mut();
+        let index = *this.index.get_or_insert_with(|| this.task.next_question());
+        this.task.poll_interrupt(index, &this.question, this.schema.as_ref())
+    }
+}
+
+impl<A> fmt::Debug for Asking<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Asking").field("question", &self.question).finish_non_exhaustive()
+    }
+}
 
 impl Task {
     /// Asks a question and waits for the answer, however long that takes.
@@ -18,18 +67,16 @@ impl Task {
     /// [`Outcome::Interrupted`](crate::Outcome::Interrupted), and this node is dropped where it stands. When the thread is
     /// resumed, the node runs again from its first line and each question takes the answer of its position.
     ///
-    /// There is no error to catch: nothing a node does with errors or time limits makes a question disappear.
-    pub fn interrupt<A: DeserializeOwned>(
-        &self,
-        question: impl Serialize,
-    ) -> impl Future<Output = A> + Send + 'static {
-        let task = self.clone();
-        let question = to_value(&question);
-        let mut index = None;
-        std::future::poll_fn(move |_| {
-            let index = *index.get_or_insert_with(|| task.next_question());
-            task.poll_interrupt(index, &question)
-        })
+    /// There is no error to catch: nothing a node does with errors or time limits makes a question disappear. An answer
+    /// that is no `A` is refused to whoever gave it, and the question stays open.
+    pub fn interrupt<A: DeserializeOwned>(&self, question: impl Serialize) -> Asking<A> {
+        Asking {
+            task: self.clone(),
+            question: to_value(&question),
+            schema: None,
+            index: None,
+            answer: PhantomData,
+        }
     }
 
     fn next_question(&self) -> usize {
@@ -41,7 +88,8 @@ impl Task {
     fn poll_interrupt<A: DeserializeOwned>(
         &self,
         index: usize,
-        question: &Result<Value, superstep_checkpoint::Error>,
+        question: &Result<Value, Error>,
+        schema: Option<&Value>,
     ) -> Poll<A> {
         let mut scratch = lock(&self.inner.scratch);
         self.load_answers(&mut scratch);
@@ -60,7 +108,7 @@ impl Task {
                     // The question stays open: the answer is forgotten, and whoever gave it is told.
                     scratch.answers.truncate(index);
                     scratch.forgot = true;
-                    scratch.suspension.refused = Some(NodeError::permanent(text));
+                    scratch.suspension.refused = Some(Refusal::Answer(text));
                 }
             }
         }
@@ -70,23 +118,29 @@ impl Task {
                     "node `{}` asked a question, but the graph has no checkpointer to keep it; add one with `with_checkpointer`",
                     self.name()
                 );
-                scratch.suspension.refused = Some(NodeError::permanent(text));
+                scratch.suspension.refused = Some(self.unaskable(text));
             }
             (Err(error), _) => {
                 let text =
                     format!("the question of node `{}` cannot be stored: {error}", self.name());
-                scratch.suspension.refused = Some(NodeError::permanent(text));
+                scratch.suspension.refused = Some(self.unaskable(text));
             }
             (Ok(value), true) => {
                 let id = ids::interrupt_id(ns, scratch.answers.len());
                 if !scratch.suspension.questions.iter().any(|asked| asked.id == id) {
-                    let asked = Interrupt { value: value.clone(), id, response_schema: None };
+                    let response_schema = schema.cloned();
+                    let asked = Interrupt { value: value.clone(), id, response_schema };
                     scratch.suspension.questions.push(asked);
                 }
             }
         }
         self.suspend(&mut scratch);
         Poll::Pending
+    }
+
+    fn unaskable(&self, text: String) -> Refusal {
+        let error = NodeError::permanent(text);
+        Refusal::Question { node: self.inner.name.clone(), task: self.id(), error }
     }
 
     /// Takes the answers that were stored, and the one that this run was given for the next question.

@@ -23,6 +23,7 @@
 //! [`plan`](plan::plan) and [`apply`](apply::apply) are pure functions of layout and head. `drive`, `open`, `step`, `attempt`
 //! and `nest` turn them into a run; only these await anything. The state is an erased row: no type of the user's appears here.
 
+mod answer;
 mod apply;
 mod attempt;
 mod cached;
@@ -41,6 +42,7 @@ mod record;
 mod run;
 mod slots;
 mod snapshot;
+mod stale;
 mod step;
 mod task;
 mod update;
@@ -51,16 +53,17 @@ pub(crate) use drive::{CommandInput, Finish, How, Input, Opening, Resume, drive,
 pub(crate) use emit::cache_key;
 pub(crate) use head::{StartValue, Write};
 pub(crate) use ids::{Path, node_names};
+pub use interrupt::Asking;
 pub(crate) use layout::{ControlKind, ControlSpec, END, Layout, NodeDef, Reads, START, TASKS};
 pub use run::CheckpointIds;
 pub(crate) use run::{Context, Replay, Run, Sink};
 pub(crate) use snapshot::{Look, SeenRow, look};
 pub use task::Task;
-pub(crate) use task::{Inflight, Started, Suspension, lock};
+pub(crate) use task::{Inflight, Started, lock};
 pub(crate) use update::{Change, ChangeValue, UpdateRequest, update};
 
 /// Names of writes that say what happened to a task.
 pub(crate) mod names {
     pub(crate) use super::ids::PUSH;
-    pub(crate) use super::record::{ERROR, INTERRUPT, RESUME, RETURN};
+    pub(crate) use super::record::{ARGS, ERROR, INTERRUPT, RESUME, RETURN};
 }

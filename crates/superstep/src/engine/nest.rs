@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::drive::{Caller, Finish, How, Input, Opening, drive};
 use super::head::StartValue;
 use super::ids;
-use super::task::{Suspension, Task};
+use super::task::{Refusal, Suspension, Task};
 use crate::error::RunError;
 use crate::graph::{Compiled, Memory};
 use crate::node::Target;
@@ -36,6 +36,7 @@ impl Task {
             run: superstep.run.clone(),
             saver,
             ns,
+            shown: None,
             parents: Arc::new(superstep.parents()),
             at: None,
             input: Input::Value(input),
@@ -45,7 +46,25 @@ impl Task {
             graph,
         };
         let inflight = self.enter();
-        let finish = drive(opening).await?;
+        let finish = match drive(opening).await {
+            Ok(finish) => finish,
+            // Neither is for the node to make something of.
+            Err(RunError::Resume { message, pending }) => {
+                drop(inflight);
+                let refused = Some(Refusal::Answer(message));
+                self.suspend_with(Suspension {
+                    refused,
+                    questions: pending,
+                    ..Suspension::default()
+                });
+                return std::future::pending().await;
+            }
+            Err(error @ (RunError::Checkpoint(_) | RunError::Conflict { .. })) => {
+                superstep.fail_run(error);
+                return std::future::pending().await;
+            }
+            Err(error) => return Err(error),
+        };
         let suspension = match finish.how {
             How::Done => return Ok(finish),
             How::Interrupted => Suspension { questions: finish.questions, ..Suspension::default() },

@@ -3,16 +3,18 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use superstep_checkpoint::{Blob, Error, Interrupt, PendingWrite, TaskId, Value};
+use superstep_checkpoint::{Blob, Error, Interrupt, InterruptId, Map, PendingWrite, TaskId, Value};
 
 use super::entry::Entry;
-use super::record::{ERROR, ERROR_SOURCE, INTERRUPT, NO_WRITES, RESUME, RETURN};
+use super::record::{ARGS, ERROR, ERROR_SOURCE, INTERRUPT, NO_WRITES, RESUME, RETURN};
 use super::task::Record;
 
 #[derive(Default)]
 pub(crate) struct Pending {
     /// Writes of commands, which belong to no task.
     pub(crate) commands: Vec<(Arc<str>, Blob)>,
+    /// Who runs the thread.
+    pub(crate) claim: Claim,
     tasks: HashMap<TaskId, TaskRecord>,
     /// Tasks whose stored writes were handed back to them.
     taken_up: HashSet<TaskId>,
@@ -20,13 +22,33 @@ pub(crate) struct Pending {
     pub(crate) finished: Vec<Entry>,
 }
 
+/// The run that took the thread last, and the answers it was given for graphs and calls inside tasks.
+#[derive(Default)]
+pub(crate) struct Claim {
+    pub(crate) stored: Option<Blob>,
+    pub(crate) answers: Map,
+}
+
 #[derive(Clone, Default)]
 pub(crate) struct TaskRecord {
+    pub(crate) path: String,
     output: Vec<(Arc<str>, Blob)>,
     pub(crate) questions: Vec<Interrupt>,
     error: Option<Value>,
     handled: bool,
     answers: Vec<Value>,
+}
+
+impl Claim {
+    fn from_stored(blob: &Blob) -> Result<Self, Error> {
+        let mut claim = Self { stored: Some(blob.clone()), answers: Map::new() };
+        if let Value::Map(mut fields) = blob.to_value()?
+            && let Some(Value::Map(answers)) = fields.swap_remove("answers")
+        {
+            claim.answers = answers;
+        }
+        Ok(claim)
+    }
 }
 
 impl TaskRecord {
@@ -61,7 +83,12 @@ impl Pending {
                 }
                 continue;
             }
+            if write.task == TaskId::CLAIM {
+                pending.claim = Claim::from_stored(&write.value)?;
+                continue;
+            }
             let task = pending.tasks.entry(write.task).or_default();
+            task.path.clone_from(&write.path);
             match &*write.channel {
                 ERROR => task.error = Some(write.value.to_value()?),
                 ERROR_SOURCE => task.handled = true,
@@ -83,6 +110,7 @@ impl Pending {
     }
 
     pub(crate) fn clear(&mut self) {
+        self.claim = Claim::default();
         self.commands.clear();
         self.tasks.clear();
         self.taken_up.clear();
@@ -103,6 +131,10 @@ impl Pending {
         self.tasks.get(&id)
     }
 
+    pub(crate) fn all(&self) -> impl Iterator<Item = (TaskId, &TaskRecord)> {
+        self.tasks.iter().map(|(id, task)| (*id, task))
+    }
+
     /// The writes of a task that has finished.
     pub(crate) fn output(&self, id: TaskId) -> Option<Vec<(Arc<str>, Blob)>> {
         self.tasks.get(&id).and_then(TaskRecord::output)
@@ -119,6 +151,17 @@ impl Pending {
         open.flat_map(|(id, task)| task.questions.iter().map(|question| (*id, question)))
     }
 
+    /// Whether a run has taken an answer to a question of a graph or a call inside a task.
+    pub(crate) fn is_claimed(&self, question: &Interrupt) -> bool {
+        self.claim.answers.contains_key(question.id.as_str())
+    }
+
+    /// The tasks that show this question.
+    pub(crate) fn asking(&self, id: &InterruptId) -> impl Iterator<Item = (TaskId, &TaskRecord)> {
+        let asking = |task: &TaskRecord| task.questions.iter().any(|question| question.id == *id);
+        self.tasks.iter().filter(move |(_, task)| asking(task)).map(|(id, task)| (*id, task))
+    }
+
     pub(crate) fn forget_answers(&mut self) {
         for task in self.tasks.values_mut() {
             task.answers.clear();
@@ -130,6 +173,7 @@ impl Pending {
     }
 
     pub(crate) fn forget_tasks(&mut self) {
+        self.claim = Claim::default();
         self.tasks.clear();
     }
 
@@ -140,6 +184,12 @@ impl Pending {
                 .output
                 .iter()
                 .find(|(name, _)| &**name == RETURN)
+                .and_then(|(_, blob)| blob.to_value().ok()),
+            error: task.error(),
+            args: task
+                .output
+                .iter()
+                .find(|(name, _)| &**name == ARGS)
                 .and_then(|(_, blob)| blob.to_value().ok()),
         };
         self.tasks.iter().map(|(id, task)| (*id, record(task))).collect()

@@ -19,6 +19,8 @@ pub(crate) const ERROR_SOURCE: &str = "__error_source_node__";
 pub(crate) const INTERRUPT: &str = "__interrupt__";
 pub(crate) const RESUME: &str = "__resume__";
 pub(crate) const NO_WRITES: &str = "__no_writes__";
+/// What the arguments of a recorded call came to, beside its result.
+pub(crate) const ARGS: &str = "__args__";
 pub(crate) const RETURN: &str = "__return__";
 const INPUT: &str = "__input__";
 const BUMPS: &str = "__snapshot_bumps__";
@@ -231,6 +233,23 @@ impl Recorder {
             entry.insert_mut(name, text);
         }
         self.seen.insert_mut(INTERRUPT.into(), entry);
+    }
+
+    /// Stored values of channels that the graph does not have.
+    pub(crate) fn unknown<'a>(
+        &'a self,
+        layout: &'a Layout,
+    ) -> impl Iterator<Item = (&'a Arc<str>, &'a Blob)> {
+        self.values.iter().filter(|(name, _)| !layout.slot_by_name.contains_key(*name))
+    }
+
+    /// Forgets triggers of nodes that the graph does not have: what was to run is dropped.
+    pub(crate) fn drop_unknown_triggers(&mut self, layout: &Layout) {
+        let is_trigger = |name: &str| name.starts_with("branch:to:") || name.starts_with("join:");
+        let names: Vec<Arc<str>> = self.unknown(layout).map(|(name, _)| name.clone()).collect();
+        for name in names.into_iter().filter(|name| is_trigger(name)) {
+            self.values.remove_mut(&name);
+        }
     }
 
     /// The head that was stored. What else is in the checkpoint is kept for the next one.

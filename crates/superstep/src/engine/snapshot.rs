@@ -180,7 +180,10 @@ async fn task_snapshot(
     };
     let interrupts = match (look.live, &output) {
         (true, Some(_)) => Vec::new(),
-        (true, None) => questions.into_iter().filter(|question| open(&question.id)).collect(),
+        (true, None) => {
+            let waits = |question: &Interrupt| open(&question.id) && !pending.is_claimed(question);
+            questions.into_iter().filter(waits).collect()
+        }
         (false, _) => questions,
     };
     let mut interrupts = interrupts;
@@ -214,8 +217,8 @@ fn handler_questions(look: &Look, entry: &Entry, pending: &Pending) -> Vec<Inter
         let mut answers = 0..record.answers().len();
         answers.any(|k| ids::interrupt_id(handler.task.namespace(), k) == *id)
     };
-    let asked = record.questions.iter().filter(|question| !(look.live && answered(&question.id)));
-    asked.cloned().collect()
+    let waits = |question: &&Interrupt| !answered(&question.id) && !pending.is_claimed(question);
+    record.questions.iter().filter(|question| !look.live || waits(question)).cloned().collect()
 }
 
 async fn inner_state(
@@ -263,10 +266,13 @@ pub(super) fn quiet_superstep(look: &Look, stored: &Stored) -> Arc<Superstep> {
         started: Mutex::default(),
         waker: Mutex::default(),
         seeds: HashMap::new(),
+        lent: Mutex::default(),
+        room: None,
         calls: Mutex::default(),
         unsaved: Mutex::default(),
         filled: Vec::new(),
         stores: false,
+        flushes: false,
         fault: Mutex::default(),
         store: None,
     })

@@ -18,7 +18,7 @@ use super::head::Write;
 use super::layout::NodeDef;
 use super::record::{ERROR, ERROR_SOURCE, INTERRUPT, NO_WRITES, RESUME};
 use super::slots;
-use super::task::{Superstep, Suspension, Task, lock};
+use super::task::{Refusal, Superstep, Suspension, Task, lock};
 use crate::error::{NodeError, RunError};
 use crate::node::{BoxFuture, Output};
 use crate::run::Durability;
@@ -46,6 +46,10 @@ pub(super) struct Futures {
     handlers: VecDeque<usize>,
     children: Set<BoxFuture<()>>,
     pub(super) saves: Set<Saving>,
+    /// What is stored while tasks run, one thing after the other.
+    background: Option<Saving>,
+    /// Completes when the run is to stop at once. Made when there is something to wait for.
+    stop: Option<BoxFuture<()>>,
     running: usize,
 }
 
@@ -70,6 +74,15 @@ impl<F: Future> Set<F> {
         }
     }
 
+    /// Waits for the next future that is ready; nothing if there is none.
+    async fn next(&mut self) -> Option<F::Output> {
+        poll_fn(|cx| match self.poll(cx) {
+            None if !self.is_empty() => Poll::Pending,
+            ended => Poll::Ready(ended),
+        })
+        .await
+    }
+
     fn is_empty(&self) -> bool {
         self.0.as_ref().is_none_or(FuturesUnordered::is_empty)
     }
@@ -77,8 +90,10 @@ impl<F: Future> Set<F> {
 
 enum Happened {
     Ended(usize, End, Row),
-    Saved(Result<(), Error>),
+    Saved(Result<(), RunError>),
     TimedOut,
+    /// The run is to stop at once.
+    Stopped,
     /// Nothing is left to wait for.
     Idle,
 }
@@ -90,8 +105,16 @@ impl Futures {
             if let Some(error) = lock(&superstep.fault).take() {
                 return Poll::Ready(Happened::Saved(Err(error)));
             }
+            if let Some(background) = &mut self.background
+                && let Poll::Ready(saved) = background.as_mut().poll(cx)
+            {
+                self.background = None;
+                if saved.is_err() {
+                    return Poll::Ready(Happened::Saved(saved.map_err(RunError::from)));
+                }
+            }
             if let Some(saved) = self.saves.poll(cx) {
-                return Poll::Ready(Happened::Saved(saved));
+                return Poll::Ready(Happened::Saved(saved.map_err(RunError::from)));
             }
             if let Some(lone) = &mut self.lone
                 && let Poll::Ready((at, end, row)) = lone.as_mut().poll(cx)
@@ -104,7 +127,7 @@ impl Futures {
             }
             while let Some(()) = self.children.poll(cx) {}
             let started = std::mem::take(&mut *lock(&superstep.started));
-            if started.is_empty() {
+            if started.is_empty() && !self.flush(superstep) {
                 break;
             }
             for child in started {
@@ -115,7 +138,44 @@ impl Futures {
             && self.tasks.is_empty()
             && self.children.is_empty()
             && self.saves.is_empty();
-        if idle { Poll::Ready(Happened::Idle) } else { Poll::Pending }
+        if idle {
+            return Poll::Ready(Happened::Idle);
+        }
+        if self.is_told_to_stop(cx, superstep) {
+            return Poll::Ready(Happened::Stopped);
+        }
+        Poll::Pending
+    }
+}
+
+impl Futures {
+    /// The outermost graph stops for all graphs inside its tasks.
+    fn is_told_to_stop(&mut self, cx: &mut Context<'_>, superstep: &Superstep) -> bool {
+        if !superstep.ns.is_empty() {
+            return false;
+        }
+        let control = &superstep.run.control;
+        let stop = self.stop.get_or_insert_with(|| Box::pin(control.now()));
+        stop.as_mut().poll(cx).is_ready()
+    }
+
+    /// Begins to store what has happened since it last did. Returns whether there is something.
+    fn flush(&mut self, superstep: &Superstep) -> bool {
+        let (Some(saver), Some(thread)) = (&superstep.saver, &superstep.run.thread) else {
+            return false;
+        };
+        if !superstep.flushes || self.background.is_some() {
+            return false;
+        }
+        let writes = std::mem::take(&mut *lock(&superstep.unsaved));
+        if writes.is_empty() {
+            return false;
+        }
+        let (saver, thread) = (saver.clone(), thread.clone());
+        let (ns, id) = (superstep.ns.clone(), superstep.checkpoint);
+        self.background =
+            Some(Box::pin(async move { saver.put_writes(&thread, &ns, id, writes).await }));
+        true
     }
 }
 
@@ -127,7 +187,7 @@ impl Driver {
         mut entries: Vec<Entry>,
     ) -> Result<StepEnd, RunError> {
         self.use_cache(&mut entries).await?;
-        let mut futures = Futures::default();
+        let mut futures = Futures { background: self.background.take(), ..Futures::default() };
         let to_run = |entry: &Entry| entry.writes.is_none() && !entry.handled;
         futures.waiting =
             entries.iter().enumerate().filter(|(_, e)| to_run(e)).map(|(at, _)| at).collect();
@@ -139,7 +199,8 @@ impl Driver {
             // The task has the state for itself: its routers can see its writes without a copy.
             let hollow = Row::hollow(&self.head.row);
             let row = std::mem::replace(&mut self.head.row, hollow);
-            let job = entries[at].job(&self.layout, &self.head.controls, row);
+            let mut job = entries[at].job(&self.layout, &self.head.controls, row);
+            job.lent = true;
             futures.lone = Some(Box::pin(async move {
                 let (end, row) = job.run().await;
                 (at, end, row)
@@ -167,7 +228,7 @@ impl Driver {
                     let failed =
                         self.ended(superstep, &mut futures, &mut entries, &mut state, at, end)?;
                     if let Some(error) = failed {
-                        return Err(self.fail(futures, &entries, error).await);
+                        return Err(self.fail(superstep, futures, &entries, error).await);
                     }
                     self.start_waiting(&mut futures, &entries);
                 }
@@ -178,11 +239,14 @@ impl Driver {
                 Happened::TimedOut => {
                     let limit = self.graph.step_timeout.unwrap_or_default();
                     let error = RunError::StepTimeout { step: self.step, limit };
-                    return Err(self.fail(futures, &entries, error).await);
+                    return Err(self.fail(superstep, futures, &entries, error).await);
                 }
+                Happened::Stopped => return self.stop_now(superstep, futures).await,
                 Happened::Idle => break,
             }
         }
+        self.background = futures.background.take();
+        self.unsaved.append(&mut lock(&superstep.unsaved));
         self.finish_step(entries, state).await
     }
 
@@ -272,11 +336,12 @@ impl Driver {
         state: &mut StepState,
         task: &Task,
         def: &NodeDef,
-        suspension: Suspension,
+        suspension: Box<Suspension>,
         answers: Option<Vec<Value>>,
     ) -> Result<(), RunError> {
-        let Suspension { questions, drained, .. } = suspension;
+        let Suspension { questions, drained, refused, .. } = *suspension;
         state.stopped = true;
+        state.refused = state.refused.take().or(refused);
         if questions.is_empty() {
             state.drained = drained.or(state.drained.take());
             return Ok(());
@@ -296,12 +361,17 @@ impl Driver {
 
     /// Stores what a task did, unless nothing is stored or it goes with the checkpoint.
     fn store(&mut self, futures: &mut Futures, task: &Task, writes: Vec<(Arc<str>, Blob)>) {
+        let superstep = &task.inner.superstep;
         let (Some(saver), Some(thread)) = (&self.saver, &self.run.thread) else { return };
         let writes = TaskWrites::new(task.id(), task.inner.path.text(), writes);
         let last =
             futures.running == 0 && futures.waiting.is_empty() && futures.handlers.is_empty();
         if last || self.run.durability == Durability::Exit {
             self.unsaved.push(writes);
+            return;
+        }
+        if self.run.durability == Durability::Async {
+            lock(&superstep.unsaved).push(writes);
             return;
         }
         let (saver, thread) = (saver.clone(), thread.clone());
@@ -337,8 +407,16 @@ impl Driver {
     }
 
     /// A failed superstep: what runs is dropped, and everything known is stored before the error is told.
-    async fn fail(&mut self, futures: Futures, entries: &[Entry], error: RunError) -> RunError {
-        let Futures { lone, tasks, mut saves, waiting, .. } = futures;
+    async fn fail(
+        &mut self,
+        superstep: &Superstep,
+        futures: Futures,
+        entries: &[Entry],
+        error: RunError,
+    ) -> RunError {
+        let Futures { lone, tasks, mut saves, waiting, background, .. } = futures;
+        self.background = background;
+        self.unsaved.append(&mut lock(&superstep.unsaved));
         let begun = |at: &usize| !waiting.contains(at);
         drop((lone, tasks));
         let mut writes = std::mem::take(&mut self.unsaved);
@@ -350,25 +428,14 @@ impl Driver {
             }
             let cancelled = NodeError::cancelled(entry.task.name());
             if let Ok(stored) = encode(vec![(ERROR, Value::from(cancelled.stored()))]) {
-                writes.push(TaskWrites {
-                    task: entry.task.id(),
-                    path: entry.task.inner.path.text(),
-                    writes: stored,
-                    replaces: false,
-                    expected: None,
-                });
+                writes.push(TaskWrites::new(entry.task.id(), entry.task.inner.path.text(), stored));
             }
         }
         if self.run.durability == Durability::Exit {
             self.unsaved = writes;
             return error;
         }
-        while let Some(saved) = poll_fn(|cx| match saves.poll(cx) {
-            None if !saves.is_empty() => Poll::Pending,
-            saved => Poll::Ready(saved),
-        })
-        .await
-        {
+        while let Some(saved) = saves.next().await {
             if let Err(error) = saved {
                 return error.into();
             }
@@ -377,6 +444,30 @@ impl Driver {
             return error.into();
         }
         error
+    }
+
+    /// Stops a superstep at once: what runs is dropped, and what has finished is stored.
+    async fn stop_now(
+        &mut self,
+        superstep: &Superstep,
+        futures: Futures,
+    ) -> Result<StepEnd, RunError> {
+        let Futures { lone, tasks, children, mut saves, background, .. } = futures;
+        drop((lone, tasks, children));
+        if let Some(row) = lock(&superstep.lent).take() {
+            self.head.row = row;
+        }
+        self.background = background;
+        self.unsaved.append(&mut lock(&superstep.unsaved));
+        while let Some(saved) = saves.next().await {
+            saved?;
+        }
+        if self.run.durability != Durability::Exit {
+            let writes = std::mem::take(&mut self.unsaved);
+            self.put_writes(writes).await?;
+        }
+        let reason = self.run.control.drain_reason().unwrap_or_default();
+        Ok(StepEnd::Stopped(Stop::Drained(reason), Vec::new()))
     }
 
     async fn finish_step(
@@ -394,6 +485,16 @@ impl Driver {
         let mut asked = state.questions;
         asked.sort_by(|(a, _), (b, _)| a.cmp(b));
         let questions: Vec<_> = asked.into_iter().flat_map(|(_, questions)| questions).collect();
+        match state.refused {
+            Some(Refusal::Answer(message)) => {
+                self.disclaim(&questions).await?;
+                return Err(RunError::Resume { message, pending: questions });
+            }
+            Some(Refusal::Question { node, task, error }) => {
+                return Err(RunError::Node { node, task, error });
+            }
+            None => {}
+        }
         let stop = match (questions.is_empty(), state.for_parent, state.drained) {
             (false, ..) => Stop::Interrupted(questions),
             (true, Some(output), _) => Stop::ForParent(output),
@@ -411,6 +512,7 @@ struct StepState {
     drained: Option<String>,
     questions: Vec<(String, Vec<Interrupt>)>,
     for_parent: Option<Output>,
+    refused: Option<Refusal>,
 }
 
 fn encode(writes: Vec<(&'static str, Value)>) -> Result<Vec<(Arc<str>, Blob)>, Error> {

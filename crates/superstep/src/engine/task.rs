@@ -9,18 +9,20 @@ use std::task::Waker;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use superstep_checkpoint::{
-    AnyCheckpointer, AnyStore, CheckpointId, Interrupt, InterruptId, TaskId, TaskWrites, Value,
-    from_value, to_value,
+    AnyCheckpointer, AnyStore, CheckpointId, Interrupt, TaskId, TaskWrites, Value, from_value,
+    to_value,
 };
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
 use super::emit::Emitter;
 use super::ids::{self, Path};
 use super::layout::Layout;
 use super::run::Run;
-use crate::error::NodeError;
+use crate::error::{NodeError, RunError};
 use crate::node::{BoxFuture, Output};
 use crate::run::Data;
+use crate::state::Row;
 
 /// What the tasks of one superstep have in common.
 pub(crate) struct Superstep {
@@ -44,9 +46,13 @@ pub(crate) struct Superstep {
     pub(crate) waker: Mutex<Option<Waker>>,
     /// Answers for tasks of a branch that begins here, by path.
     pub(crate) seeds: HashMap<String, Vec<Value>>,
+    /// The state, given back by a lone task that was dropped.
+    pub(crate) lent: Mutex<Option<Row>>,
+    /// How many recorded calls may run at the same time, if there is a limit.
+    pub(crate) room: Option<Arc<Semaphore>>,
     /// The names of the recorded calls that were made.
     pub(crate) calls: Mutex<BTreeSet<Arc<str>>>,
-    /// What recorded calls did, when it is stored only at the end of the run.
+    /// What tasks and recorded calls did, when it is not stored as it happens.
     pub(crate) unsaved: Mutex<Vec<TaskWrites>>,
     pub(crate) emitter: Arc<Emitter>,
     /// Whether each state channel has a value; known only in graphs with graphs as nodes.
@@ -55,8 +61,10 @@ pub(crate) struct Superstep {
     pub(crate) store: Option<AnyStore>,
     /// Whether what happens is stored as it happens.
     pub(crate) stores: bool,
-    /// What a recorded call did could not be stored: the run ends, whatever the node makes of it.
-    pub(crate) fault: Mutex<Option<superstep_checkpoint::Error>>,
+    /// Whether what is not stored as it happens is stored meanwhile.
+    pub(crate) flushes: bool,
+    /// Something a task did could not be stored: the run ends, whatever the node makes of it.
+    pub(crate) fault: Mutex<Option<RunError>>,
 }
 
 /// A recorded call that the driver has to drive.
@@ -69,6 +77,10 @@ pub(crate) struct Started {
 pub(crate) struct Record {
     pub(crate) answers: Vec<Value>,
     pub(crate) returned: Option<Value>,
+    /// How the task failed, as it was stored.
+    pub(crate) error: Option<String>,
+    /// What the arguments of a recorded call came to.
+    pub(crate) args: Option<Value>,
 }
 
 impl Superstep {
@@ -81,13 +93,19 @@ impl Superstep {
         parents
     }
 
+    /// Ends the run: what is stored is not what happened.
+    pub(crate) fn fail_run(&self, error: RunError) {
+        lock(&self.fault).get_or_insert(error);
+        self.wake();
+    }
+
     pub(crate) fn wake(&self) {
         if let Some(waker) = lock(&self.waker).take() {
             waker.wake();
         }
     }
 
-    pub(super) fn record(&self, id: TaskId) -> Record {
+    pub(crate) fn record(&self, id: TaskId) -> Record {
         lock(&self.records).get(&id).cloned().unwrap_or_default()
     }
 }
@@ -121,6 +139,8 @@ pub(crate) struct Inner {
     /// The task that made this recorded call.
     pub(crate) caller: Option<Task>,
     previous: Mutex<Option<Value>>,
+    /// The room a recorded call takes up among those that may run at the same time.
+    permit: Mutex<Option<OwnedSemaphorePermit>>,
 }
 
 /// How the id of a task comes about.
@@ -165,10 +185,18 @@ pub(super) struct Scratch {
 pub(crate) struct Suspension {
     pub(crate) questions: Vec<Interrupt>,
     pub(crate) drained: Option<String>,
-    /// The answer given for a question was not what the node takes.
-    pub(crate) refused: Option<NodeError>,
+    /// A question or an answer was not taken. Whoever runs the thread is told, past all retries and error handlers.
+    pub(crate) refused: Option<Refusal>,
     /// A graph that the task called gave a command for the graph of the task.
     pub(crate) command: Option<Output>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Refusal {
+    /// The answer is not what the node takes; the text says why. The question stays open.
+    Answer(String),
+    /// The question cannot be kept, so nobody could ever answer it.
+    Question { node: Arc<str>, task: TaskId, error: NodeError },
 }
 
 impl Task {
@@ -192,6 +220,7 @@ impl Task {
             limited: AtomicBool::new(false),
             caller,
             previous: Mutex::default(),
+            permit: Mutex::default(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -265,6 +294,16 @@ impl Task {
         self.inner.superstep.number
     }
 
+    /// A text that is the same each time this task runs, and another for every other task, to hand to the outside world
+    /// with a request that must take effect only once.
+    ///
+    /// Inside a [recorded call](Self::call_with) it is that of the call. It outlives pauses, failures, crashes and
+    /// retries; only a run that stores nothing until its end ([`Durability::Exit`](crate::Durability::Exit)) begins with
+    /// new ones when it is lost. A branch has keys of its own.
+    pub fn idempotency_key(&self) -> String {
+        self.id().to_string()
+    }
+
     /// Which attempt this is; the first is 1.
     pub fn attempt(&self) -> u32 {
         self.inner.attempt.load(Ordering::Relaxed)
@@ -312,7 +351,7 @@ impl Task {
         cells: &Arc<dyn std::any::Any + Send + Sync>,
     ) -> Result<Value, superstep_checkpoint::Error> {
         let layout = &self.inner.superstep.layout;
-        let row = crate::state::Row::new(cells.clone(), layout.schema.clone());
+        let row = Row::new(cells.clone(), layout.schema.clone());
         let mut map = superstep_checkpoint::Map::new();
         let Some(node) = layout.node(self.name()) else { return Ok(Value::Map(map)) };
         if let super::layout::Reads::Channels(channels) = &layout.nodes[node].reads {
@@ -333,7 +372,8 @@ impl Task {
     pub fn emit<T: Serialize>(&self, value: T) {
         self.note_progress();
         let run = &self.inner.superstep.run;
-        if let Some(sink) = run.sink_for(crate::run::Mode::Custom, &self.inner.superstep.ns) {
+        if let Some(sink) = run.sink_for(crate::run::Mode::Custom, &self.inner.superstep.emitter.ns)
+        {
             match to_value(&value) {
                 Ok(value) => sink.push(&self.outer_ns(), Data::Custom(value)),
                 Err(error) => {
@@ -347,7 +387,9 @@ impl Task {
     pub fn emit_message<T: Serialize>(&self, chunk: T) {
         self.note_progress();
         let run = &self.inner.superstep.run;
-        if let Some(sink) = run.sink_for(crate::run::Mode::Messages, &self.inner.superstep.ns) {
+        if let Some(sink) =
+            run.sink_for(crate::run::Mode::Messages, &self.inner.superstep.emitter.ns)
+        {
             match to_value(&chunk) {
                 Ok(chunk) => {
                     if let Some(id) = chunk.get("id").and_then(Value::as_str) {
@@ -387,7 +429,9 @@ impl Task {
     fn outer_ns(&self) -> Arc<str> {
         match &self.inner.identity {
             Identity::Called { ns, .. } | Identity::Handler { ns, .. } => ns.clone(),
-            Identity::Triggered(_) | Identity::Dispatched(_) => self.inner.superstep.ns.clone(),
+            Identity::Triggered(_) | Identity::Dispatched(_) => {
+                self.inner.superstep.emitter.ns.clone()
+            }
         }
     }
 
@@ -511,9 +555,36 @@ impl Task {
         self.inner.superstep.record(self.id())
     }
 
-    pub(crate) fn open_question(&self, id: &InterruptId) -> bool {
-        let answers = self.stored().answers.len();
-        !(0..answers).any(|k| ids::interrupt_id(self.namespace(), k) == *id)
+    /// How this call failed when its caller ran before.
+    ///
+    /// Its failure may have led the caller elsewhere, so it is a result like any other. But if it led to the failure of the
+    /// caller, to run the caller again is to try the call again.
+    pub(crate) fn failed_before(&self) -> Option<NodeError> {
+        let error = self.stored().error?;
+        let mut caller = self.inner.caller.as_ref();
+        while let Some(task) = caller {
+            let failed = task.stored().error.filter(|error| !error.starts_with("CancelledError"));
+            if failed.is_some() || task.attempt() > 1 {
+                return None;
+            }
+            caller = task.inner.caller.as_ref();
+        }
+        Some(NodeError::from_stored(error))
+    }
+
+    /// Lets the call go on when there is room for it. A call that makes calls itself takes up no room.
+    pub(crate) async fn take_room(&self) {
+        let Some(room) = &self.inner.superstep.room else { return };
+        if let Some(caller) = &self.inner.caller {
+            lock(&caller.inner.permit).take();
+        }
+        if let Ok(permit) = room.clone().acquire_owned().await {
+            *lock(&self.inner.permit) = Some(permit);
+        }
+    }
+
+    pub(crate) fn leave_room(&self) {
+        lock(&self.inner.permit).take();
     }
 }
 

@@ -153,10 +153,13 @@ impl<'a> Updater<'a> {
             started: Mutex::default(),
             waker: Mutex::default(),
             seeds: HashMap::new(),
+            lent: Mutex::default(),
+            room: None,
             calls: Mutex::default(),
             unsaved: Mutex::default(),
             filled: Vec::new(),
             stores: false,
+            flushes: false,
             fault: Mutex::default(),
             store: None,
         })
@@ -246,7 +249,7 @@ impl<'a> Updater<'a> {
         }
         // Stored writes are replayed in the order of paths, with those that this update drops.
         let mixed = !self.pending.is_empty();
-        if takes_over && !self.superseded() {
+        if takes_over {
             tasks.extend(self.kept(&entries, &nodes));
         }
         for (index, (change, node)) in changes.into_iter().zip(nodes).enumerate() {
@@ -317,7 +320,8 @@ impl<'a> Updater<'a> {
         let layout = &self.graph.layout;
         let mut writes = Vec::new();
         for entry in entries {
-            let done = self.pending.output(entry.task.id()).is_some();
+            // On a branch, what had finished runs again like everything else.
+            let done = !self.superseded() && self.pending.output(entry.task.id()).is_some();
             if done || nodes.contains(&entry.node) {
                 continue;
             }
@@ -387,13 +391,7 @@ impl<'a> Updater<'a> {
     ) -> Result<TaskWrites, RunError> {
         let layout = &self.graph.layout;
         let encoded = writes.iter().filter_map(|w| slots::encode_write(layout, w).transpose());
-        Ok(TaskWrites {
-            task: id,
-            path: task.inner.path.text(),
-            writes: encoded.collect::<Result<_, _>>()?,
-            replaces: false,
-            expected: None,
-        })
+        Ok(TaskWrites::new(id, task.inner.path.text(), encoded.collect::<Result<_, _>>()?))
     }
 
     /// Drops the tasks that are pending; finished ones keep their writes.

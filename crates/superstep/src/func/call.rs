@@ -8,13 +8,13 @@ use std::task::{Context, Poll};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use superstep_checkpoint::{
-    Blob, CacheKey, Interrupt, Map, TaskWrites, Value, from_value, to_value,
+    Blob, CacheKey, Interrupt, Map, TaskId, TaskWrites, Value, from_value, to_value,
 };
 use tokio::sync::oneshot;
 
 use crate::engine::{
-    Inflight, Path, Ran, Started, Suspension, Task, TaskFuture, Write, cache_key, lock, names,
-    retry_after, run_watched,
+    Inflight, Path, Ran, Started, Task, TaskFuture, Write, cache_key, lock, names, retry_after,
+    run_watched,
 };
 use crate::error::{NodeError, panic_text};
 use crate::graph::{CachePolicy, RetryPolicy, TimeoutPolicy};
@@ -24,6 +24,28 @@ use crate::state::Payload;
 pub trait Recordable: Serialize + DeserializeOwned + Clone + Send + Sync + 'static {}
 
 impl<T: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Recordable for T {}
+
+/// A `Result`, taken apart: what a function that is made a recorded call returns.
+#[diagnostic::on_unimplemented(
+    message = "a recorded call returns a `Result`, not `{Self}`",
+    note = "return `Result<T, NodeError>`"
+)]
+pub trait Fallible {
+    /// What it is if all went well.
+    type Value;
+}
+
+impl<T, E> Fallible for Result<T, E> {
+    type Value = T;
+}
+
+/// Arguments as data, for [`Call::args`]: a tuple becomes a list. What has no form as data is an empty list.
+pub fn arguments(args: &impl Serialize) -> Value {
+    match to_value(args) {
+        Ok(Value::Null) | Err(_) => Value::List(Vec::new()),
+        Ok(args) => args,
+    }
+}
 
 type Make<'a, T> = Box<dyn Fn(Task) -> TaskFuture<'a, T> + Send + Sync + 'a>;
 
@@ -36,7 +58,7 @@ pub struct Call<'a, T> {
     name: Arc<str>,
     index: usize,
     make: Make<'a, T>,
-    args: Value,
+    args: Option<Value>,
     retry: Vec<RetryPolicy>,
     timeout: Option<TimeoutPolicy>,
     cache: Option<CachePolicy>,
@@ -84,7 +106,7 @@ impl Task {
                 let future = function(task);
                 Box::pin(async move { future.await.map_err(Into::into) })
             }),
-            args: Value::List(Vec::new()),
+            args: None,
             retry: Vec::new(),
             timeout: None,
             cache: None,
@@ -93,14 +115,26 @@ impl Task {
 }
 
 impl<'a, T: Recordable> Call<'a, T> {
-    /// The arguments of the call: shown in streams, and the key of its cached result.
+    /// The arguments of the call: shown in streams, the key of its cached result, and compared when the call returns its
+    /// record. If they are others by then, the record belongs to another call, and the node fails instead of going on
+    /// with it.
     pub fn args(mut self, args: impl Serialize) -> Self {
         self.args = match to_value(&args) {
-            Ok(Value::List(list)) => Value::List(list),
-            Ok(one) => Value::List(vec![one]),
-            Err(_) => Value::List(Vec::new()),
+            Ok(Value::List(list)) => Some(Value::List(list)),
+            Ok(one) => Some(Value::List(vec![one])),
+            Err(_) => None,
         };
         self
+    }
+
+    /// The key that this call can hand to the outside world, the same each time it runs. See
+    /// [`Task::idempotency_key`].
+    pub fn idempotency_key(&self) -> String {
+        self.caller.child(self.name.clone(), self.index).idempotency_key()
+    }
+
+    fn shown_args(&self) -> Value {
+        self.args.clone().unwrap_or_else(|| Value::List(Vec::new()))
     }
 
     /// Tries again when the call fails.
@@ -139,10 +173,15 @@ impl<'a, T: Recordable> Call<'a, T> {
         let task = self.caller.child(self.name.clone(), self.index);
         let superstep = task.inner.superstep.clone();
         lock(&superstep.calls).insert(self.name.clone());
-        let input = Value::List(vec![self.args.clone(), Value::Map(Map::new())]);
+        let input = Value::List(vec![self.shown_args(), Value::Map(Map::new())]);
         superstep.emitter.task_start(&task, task.step(), &input, &[names::PUSH.into()]);
         if let Some(returned) = task.stored().returned {
+            self.check_args(&task)?;
             return self.replay(returned).map(Ran::Returned);
+        }
+        if let Some(error) = task.failed_before() {
+            self.check_args(&task)?;
+            return Err(error);
         }
         let key = self.cache_key(&task);
         if let (Some(key), Some(cache)) = (&key, &superstep.run.cache)
@@ -154,7 +193,9 @@ impl<'a, T: Recordable> Call<'a, T> {
             superstep.emitter.update(&self.name, &writes, true);
             return self.replay(returned).map(Ran::Returned);
         }
+        task.take_room().await;
         let ended = self.attempts(&task).await;
+        task.leave_room();
         self.remember(&task, &ended)?;
         match ended {
             Ok(Ran::Returned(value)) => {
@@ -203,6 +244,20 @@ impl<'a, T: Recordable> Call<'a, T> {
         })
     }
 
+    /// A record that was made with other arguments is not the record of this call.
+    fn check_args(&self, task: &Task) -> Result<(), NodeError> {
+        let recorded = task.inner.superstep.record(args_id(task.id())).args;
+        let (Some(recorded), Some(args)) = (recorded, &self.args) else { return Ok(()) };
+        if recorded == fingerprint(args)? {
+            return Ok(());
+        }
+        let (index, name, caller) = (self.index, &self.name, self.caller.name());
+        let text = format!(
+            "call {index} of `{caller}`, `{name}`, was recorded with other arguments than {args}; code that runs again must make the same calls in the same order"
+        );
+        Err(NodeError::permanent(text).named("ReplayMismatch"))
+    }
+
     /// Keeps what the call did for a further attempt of its caller.
     fn remember(&self, task: &Task, ended: &Result<Ran<T>, NodeError>) -> Result<(), NodeError> {
         let returned = match ended {
@@ -213,13 +268,16 @@ impl<'a, T: Recordable> Call<'a, T> {
         let record = records.entry(task.id()).or_default();
         record.returned = returned;
         record.answers = task.answers().unwrap_or_default();
+        if let Some(args) = &self.args {
+            records.entry(args_id(task.id())).or_default().args = Some(fingerprint(args)?);
+        }
         Ok(())
     }
 
     fn cache_key(&self, task: &Task) -> Option<CacheKey> {
         let policy = self.cache.as_ref()?;
         let ns = vec!["__pregel_ns_writes".to_owned(), "task".to_owned(), task.name().to_owned()];
-        Some(CacheKey { ns, key: cache_key(&self.args, policy) })
+        Some(CacheKey { ns, key: cache_key(&self.shown_args(), policy) })
     }
 
     async fn attempts(&self, task: &Task) -> Result<Ran<T>, NodeError> {
@@ -230,10 +288,6 @@ impl<'a, T: Recordable> Call<'a, T> {
             let error = match catch_unwind(start) {
                 Err(panic) => NodeError::panicked(task.name(), &panic_text(&*panic)),
                 Ok(future) => match run_watched(future, task, self.timeout).await {
-                    Ok(Ran::Suspended(suspension)) => match *suspension {
-                        Suspension { refused: Some(error), .. } => error,
-                        other => return Ok(Ran::Suspended(Box::new(other))),
-                    },
                     Ok(ran) => return Ok(ran),
                     Err(error) => error,
                 },
@@ -253,21 +307,38 @@ impl<'a, T: Recordable> Call<'a, T> {
             .into_iter()
             .map(|(name, value)| Ok((name.into(), Blob::from_value(&value)?)))
             .collect::<Result<_, superstep_checkpoint::Error>>()?;
-        let writes = TaskWrites::new(task.id(), task.inner.path.text(), writes);
+        let path = task.inner.path.text();
+        let mut writes = vec![TaskWrites::new(task.id(), path.clone(), writes)];
+        if let Some(args) = &self.args {
+            let args = vec![(names::ARGS.into(), Blob::from_value(&fingerprint(args)?)?)];
+            writes.push(TaskWrites::new(args_id(task.id()), path, args));
+        }
         if !superstep.stores {
-            lock(&superstep.unsaved).push(writes);
+            lock(&superstep.unsaved).extend(writes);
+            superstep.wake();
             return Ok(());
         }
         let (ns, checkpoint) = (&superstep.ns, superstep.checkpoint);
-        match saver.put_writes(thread, ns, checkpoint, vec![writes]).await {
+        match saver.put_writes(thread, ns, checkpoint, writes).await {
             Ok(()) => Ok(()),
             Err(error) => {
-                lock(&superstep.fault).get_or_insert(error);
-                superstep.wake();
+                superstep.fail_run(error.into());
                 std::future::pending().await
             }
         }
     }
+}
+
+/// What arguments come to: enough to tell them from others.
+fn fingerprint(args: &Value) -> Result<Value, superstep_checkpoint::Error> {
+    let blob = Blob::from_value(args)?;
+    Ok(Value::from(format!("{:032x}", xxhash_rust::xxh3::xxh3_128(blob.bytes()))))
+}
+
+/// Where the arguments of a call are kept: under an id that no task has, so that other engines pass them over.
+fn args_id(call: TaskId) -> TaskId {
+    let place = [call.as_bytes(), names::ARGS.as_bytes()].concat();
+    TaskId::from_bytes(xxhash_rust::xxh3::xxh3_128(&place).to_be_bytes())
 }
 
 impl<T: Recordable> Call<'static, T> {

@@ -1,14 +1,26 @@
+use std::fmt;
+use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+
+use tokio::sync::Notify;
 
 use crate::engine::lock;
 
-/// Asks runs to stop at the next boundary between supersteps.
+/// Asks runs to stop: at the next boundary between supersteps, or at once.
 ///
 /// A clone asks the same runs. One control may serve many runs; once asked, every run with this control stops, also one
 /// that begins later.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct RunControl {
-    reason: Arc<Mutex<Option<Arc<str>>>>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    reason: Mutex<Option<Arc<str>>>,
+    now: AtomicBool,
+    told: Notify,
 }
 
 impl RunControl {
@@ -20,17 +32,46 @@ impl RunControl {
     /// Lets the superstep that is running complete, stores its checkpoint, and ends the run with
     /// [`Outcome::Drained`](crate::Outcome::Drained). The first reason that was given stays.
     pub fn request_drain(&self, reason: impl Into<Arc<str>>) {
-        lock(&self.reason).get_or_insert_with(|| reason.into());
+        lock(&self.shared.reason).get_or_insert_with(|| reason.into());
+    }
+
+    /// Ends the run with [`Outcome::Drained`](crate::Outcome::Drained) without waiting for the superstep: tasks that run
+    /// are dropped where they stand. What tasks have finished is kept, so that the thread goes on from there; those that
+    /// were dropped run again.
+    ///
+    /// A node that blocks without waiting for anything cannot be dropped before it waits.
+    pub fn stop_now(&self, reason: impl Into<Arc<str>>) {
+        self.request_drain(reason);
+        self.shared.now.store(true, Ordering::Release);
+        self.shared.told.notify_waiters();
     }
 
     /// Why the run is to stop, if it is.
     pub fn drain_reason(&self) -> Option<Arc<str>> {
-        lock(&self.reason).clone()
+        lock(&self.shared.reason).clone()
     }
 
     /// Whether the run is to stop.
     pub fn drain_requested(&self) -> bool {
-        lock(&self.reason).is_some()
+        lock(&self.shared.reason).is_some()
+    }
+
+    /// Completes when runs are to stop at once.
+    pub(crate) fn now(&self) -> impl Future<Output = ()> + Send + 'static {
+        let shared = self.shared.clone();
+        async move {
+            let mut told = std::pin::pin!(shared.told.notified());
+            told.as_mut().enable();
+            if !shared.now.load(Ordering::Acquire) {
+                told.await;
+            }
+        }
+    }
+}
+
+impl fmt::Debug for RunControl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunControl").field("reason", &self.drain_reason()).finish_non_exhaustive()
     }
 }
 
@@ -41,6 +82,11 @@ pub enum Durability {
     /// Each superstep, with the writes of its tasks, before the next one starts.
     #[default]
     Sync,
+    /// Each superstep while the next one runs, in order; everything before the run ends.
+    ///
+    /// A superstep is applied only when the one before it is stored, so a process that dies loses the last superstep at
+    /// most. What cannot be stored fails the run.
+    Async,
     /// Only when the run ends: at its end, on an error, a question or a drain.
     Exit,
 }

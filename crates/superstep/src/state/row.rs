@@ -1,6 +1,6 @@
 use std::any::Any;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use superstep_checkpoint::{Blob, Error, Map, Value};
 
@@ -27,7 +27,8 @@ impl Row {
 
     /// A row without a state, to stand in for one that was lent out.
     pub(crate) fn hollow(like: &Self) -> Self {
-        Self { cells: Arc::new(Hollow), schema: like.schema.clone() }
+        static HOLLOW: LazyLock<Arc<Hollow>> = LazyLock::new(|| Arc::new(Hollow));
+        Self { cells: HOLLOW.clone(), schema: like.schema.clone() }
     }
 
     pub(crate) fn is_hollow(&self) -> bool {

@@ -160,12 +160,13 @@ impl<'a> Model<'a> {
     pub(crate) fn update(&mut self, back: Option<usize>, node: usize, text: String) -> End {
         let base = self.checkpoints.last().cloned().unwrap_or_default();
         let next = match self.past(back) {
-            // A branch begins with nothing but the update.
+            // A branch begins with the update, and the nodes beside the one it stands for are still to run.
             Some(at) => {
                 let mut base = self.checkpoints[at].clone();
                 base.input = None;
-                self.settle(&mut base, node);
-                base.marked.clear();
+                if !self.pending(&base).contains(&node) {
+                    base.marked.clear();
+                }
                 self.after(base, vec![(node, text)])
             }
             None => {

@@ -114,10 +114,10 @@ fn ended(outcome: Result<Outcome<Talk>, RunError>) -> Result<(End, Option<Vec<St
             (End::Asks(texts(&asked)), Some(asked.state().log.clone()))
         }
         Err(RunError::EmptyInput(_)) => (End::Nothing, None),
-        Err(RunError::Resume { .. }) => (End::Refused, None),
-        Err(RunError::Node { error, .. }) if error.to_string().contains("does not fit") => {
+        Err(RunError::Resume { message, .. }) if message.contains("does not fit") => {
             (End::Misfit, None)
         }
+        Err(RunError::Resume { .. }) => (End::Refused, None),
         other => return Err(format!("the run ended with {other:?}")),
     })
 }

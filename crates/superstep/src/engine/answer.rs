@@ -1,0 +1,294 @@
+//! What a caller says to a thread that waits: commands, and answers bound to the questions that are open.
+
+use std::sync::Arc;
+
+use superstep_checkpoint::{Blob, Interrupt, InterruptId, Map, TaskId, TaskWrites, Value};
+
+use super::attempt::goto_write;
+use super::drive::{CommandInput, Driver, Input, Resume};
+use super::head::{Mark, StartValue, Write};
+use super::ids;
+use super::open::Start;
+use super::plan::plan;
+use super::record::RESUME;
+use super::slots;
+use super::task::lock;
+use crate::error::RunError;
+use crate::run::Durability;
+use crate::state::Unfit;
+
+/// A question that waits for an answer.
+struct Open {
+    question: Interrupt,
+    task: TaskId,
+    path: String,
+    /// The answers the task had when it asked. Not known if the question is that of a graph or a call inside it.
+    before: Option<Vec<Value>>,
+}
+
+/// Answers that fit open questions.
+#[derive(Default)]
+struct Bound {
+    /// All answers of a task of this graph, the new one last.
+    own: Vec<(TaskId, String, Vec<Value>)>,
+    /// Answers for whoever asks in a graph or a call inside a task.
+    inside: Vec<(InterruptId, Value)>,
+}
+
+impl Driver {
+    /// Turns a command into writes and answers. On a thread that has not begun, its update is the input.
+    pub(super) async fn command(
+        &mut self,
+        command: CommandInput,
+        begun: bool,
+        start: &Start,
+        writes: &mut Vec<Write>,
+    ) -> Result<Input, RunError> {
+        let CommandInput { resume, update, goto, to_parent } = command;
+        if to_parent {
+            return Err(RunError::InvalidUpdate {
+                message: "a command for the parent graph was given to a graph that has none"
+                    .to_owned(),
+                code: None,
+            });
+        }
+        if resume.is_nothing() && update.is_empty() && goto.is_empty() {
+            return Err(RunError::EmptyInput(
+                "the command is empty; give it an answer, an update or a place to go to".to_owned(),
+            ));
+        }
+        if self.saver.is_none() && !resume.is_nothing() {
+            return Err(RunError::Resume {
+                message: "an answer needs a checkpointer, where the question is kept; add one with `with_checkpointer`".to_owned(),
+                pending: Vec::new(),
+            });
+        }
+        let mut new = Vec::new();
+        for goto in goto {
+            let write = goto_write(&self.layout, goto, Mark::Start)
+                .map_err(|text| RunError::Invalid(format!("the command {text}")))?;
+            new.extend(write);
+        }
+        let update =
+            update.resolved(&*self.layout.schema).map_err(|unfit| RunError::InvalidUpdate {
+                message: match unfit {
+                    Unfit::NoUpdate(found) => {
+                        format!("the command's update {found} is no map of channels")
+                    }
+                    Unfit::Problems(text) => text,
+                },
+                code: None,
+            })?;
+        let single = match &resume {
+            Resume::One(answer) => Some(answer.clone()),
+            Resume::Nothing | Resume::ById(_) => None,
+        };
+        let bound = self.bind(resume, start)?;
+        if !begun {
+            writes.extend(new);
+            return Ok(Input::Value(StartValue::Writes(update)));
+        }
+        new.extend(update.list.into_iter().map(|(at, value)| Write::State(at, value)));
+        if !start.superseded {
+            self.store_command(&new, single, bound).await?;
+        }
+        writes.extend(new);
+        Ok(Input::Nothing)
+    }
+
+    /// Matches answers with the questions that are open. Nothing changes if one of them does not fit.
+    fn bind(&mut self, resume: Resume, start: &Start) -> Result<Bound, RunError> {
+        if resume.is_nothing() {
+            return Ok(Bound::default());
+        }
+        let open = self.open_questions(start);
+        let refuse = |message: String| {
+            let pending = open.iter().map(|open| open.question.clone()).collect();
+            Err(RunError::Resume { message, pending })
+        };
+        let ids: Vec<_> = open.iter().map(|open| format!("`{}`", open.question.id)).collect();
+        let ids = ids.join(", ");
+        let answers = match (resume, &open[..]) {
+            (Resume::One(_), []) => {
+                return refuse(
+                    "there is no open question to answer; continue the thread with no input"
+                        .to_owned(),
+                );
+            }
+            (Resume::One(answer), [open]) => vec![(open.question.id.clone(), answer)],
+            (Resume::One(_), several) => {
+                let count = several.len();
+                return refuse(format!("{count} questions are open; answer them by id: {ids}"));
+            }
+            (Resume::ById(answers), _) if answers.is_empty() && !self.layout.lenient => {
+                return refuse(format!("no answers were given; open questions: {ids}"));
+            }
+            (Resume::ById(answers), _) => answers,
+            (Resume::Nothing, _) => Vec::new(),
+        };
+        let mut bound = Bound::default();
+        let mut seeds = Vec::new();
+        for (id, answer) in answers {
+            let Some(open) = open.iter().find(|open| open.question.id == id) else {
+                let open = if ids.is_empty() { "none" } else { &ids };
+                return refuse(format!("no open question has the id `{id}`; open are: {open}"));
+            };
+            match (&open.before, start.superseded) {
+                (Some(before), _) => {
+                    let mut answers = before.clone();
+                    answers.push(answer);
+                    match start.superseded {
+                        true => seeds.push((open.path.clone(), answers)),
+                        false => bound.own.push((open.task, open.path.clone(), answers)),
+                    }
+                }
+                (None, false) => bound.inside.push((id, answer)),
+                (None, true) => {
+                    return refuse(format!(
+                        "the question `{id}` was asked by a graph inside a node, which a branch begins anew; run the branch with no input and answer when it asks"
+                    ));
+                }
+            }
+        }
+        self.seeds.extend(seeds);
+        Ok(bound)
+    }
+
+    /// The questions that wait for an answer, in the order of their tasks.
+    fn open_questions(&mut self, start: &Start) -> Vec<Open> {
+        let planned = plan(&self.layout, &self.head);
+        let superstep = self.superstep();
+        let mut entries = self.entries(&superstep, planned);
+        entries.sort_by_cached_key(|entry| entry.task.inner.path.text());
+        let mut found: Vec<Open> = Vec::new();
+        let mut seen = Vec::new();
+        for entry in entries {
+            let task = entry.task.id();
+            let Some(record) = self.pending.task(task) else { continue };
+            if record.is_finished() && !start.superseded {
+                continue;
+            }
+            for question in &record.questions {
+                if seen.contains(&question.id) {
+                    continue;
+                }
+                seen.push(question.id.clone());
+                let answers = record.answers();
+                let position = (0..=answers.len())
+                    .find(|k| ids::interrupt_id(entry.task.namespace(), *k) == question.id);
+                let answered = position.is_some_and(|at| at < answers.len())
+                    || self.pending.claim.answers.contains_key(question.id.as_str());
+                if answered && !start.superseded {
+                    continue;
+                }
+                let before = position.map(|at| answers[..at].to_vec());
+                let path = entry.task.inner.path.text();
+                let mut open = Open { question: question.clone(), task, path, before };
+                if start.superseded && open.before.is_none() {
+                    self.find_call(&mut open);
+                }
+                found.push(open);
+            }
+        }
+        // Questions of error handlers are stored under tasks that are not planned.
+        let claimed = |id: &InterruptId| self.pending.claim.answers.contains_key(id.as_str());
+        let mut others: Vec<_> = self
+            .pending
+            .questions()
+            .filter(|(_, question)| !seen.contains(&question.id) && !claimed(&question.id))
+            .map(|(task, question)| Open {
+                question: question.clone(),
+                task,
+                path: String::new(),
+                before: None,
+            })
+            .collect();
+        others.sort_by(|a, b| a.question.id.cmp(&b.question.id));
+        others.dedup_by(|a, b| a.question.id == b.question.id);
+        found.extend(others);
+        found
+    }
+
+    /// Finds the recorded call that asked a question its caller shows, too. The path of a call is the same on a branch.
+    fn find_call(&self, open: &mut Open) {
+        let asked = self.pending.asking(&open.question.id).filter(|(id, _)| *id != open.task);
+        let Some((_, record)) = asked.max_by_key(|(_, record)| record.path.len()) else { return };
+        let answers = record.answers();
+        let before = answers.len() - usize::from(record.is_finished() && !answers.is_empty());
+        open.before = Some(answers[..before].to_vec());
+        open.path.clone_from(&record.path);
+    }
+
+    /// Stores a command beside the checkpoint, so that it is not lost if the run does not get far.
+    async fn store_command(
+        &mut self,
+        new: &[Write],
+        single: Option<Value>,
+        bound: Bound,
+    ) -> Result<(), RunError> {
+        if self.saver.is_none() {
+            return Ok(());
+        }
+        let mut all: Vec<(Arc<str>, Blob)> = self.pending.commands.clone();
+        for write in new {
+            all.extend(slots::encode_write(&self.layout, write)?);
+        }
+        self.pending.commands.clone_from(&all);
+        if let Some(answer) = single.filter(|_| self.run.durability != Durability::Exit) {
+            all.push((RESUME.into(), Blob::from_value(&answer)?));
+        }
+        let mut writes = Vec::new();
+        if !all.is_empty() {
+            writes.push(TaskWrites::new(TaskId::NULL, "", all));
+        }
+        for (task, path, answers) in bound.own {
+            self.pending.set_answers(task, answers.clone());
+            let answers = Blob::from_value(&Value::List(answers))?;
+            writes.push(TaskWrites::new(task, path, vec![(RESUME.into(), answers)]));
+        }
+        for (id, answer) in bound.inside {
+            self.pending.claim.answers.insert(id.to_string(), answer);
+        }
+        self.claim(writes).await
+    }
+
+    /// Takes the thread for this run, and stores what the run was told in the same step.
+    ///
+    /// Whoever looked at the thread at the same time and wants to run it, too, finds that it was taken, and runs nothing.
+    pub(super) async fn claim(&mut self, mut writes: Vec<TaskWrites>) -> Result<(), RunError> {
+        let claim = &mut self.pending.claim;
+        let known = claim.stored.take();
+        let blob = claim_of(&claim.answers)?;
+        let writer = TaskWrites::new(TaskId::CLAIM, "", vec![(RESUME.into(), blob.clone())]);
+        writes.push(writer.expecting(RESUME, known));
+        claim.stored = Some(blob);
+        Ok(self.put_writes(writes).await?)
+    }
+
+    /// Answers that are carried to graphs inside tasks reach whoever asked for them in this run.
+    pub(super) fn carry_answers(&self) {
+        let mut answers = lock(&self.run.answers);
+        for (id, answer) in &self.pending.claim.answers {
+            answers.insert(InterruptId::new(id.as_str()), answer.clone());
+        }
+    }
+
+    /// Forgets answers to questions that are asked again, because the answers did not fit.
+    pub(super) async fn disclaim(&mut self, asked: &[Interrupt]) -> Result<(), RunError> {
+        let claim = &mut self.pending.claim;
+        let before = claim.answers.len();
+        claim.answers.retain(|id, _| !asked.iter().any(|question| question.id.as_str() == id));
+        if claim.answers.len() < before {
+            self.claim(Vec::new()).await?;
+        }
+        Ok(())
+    }
+}
+
+/// What says that a run has taken the thread. No two runs say the same.
+fn claim_of(answers: &Map) -> Result<Blob, superstep_checkpoint::Error> {
+    let mut claim = Map::new();
+    claim.insert("run".into(), Value::from(uuid::Uuid::new_v4().to_string()));
+    claim.insert("answers".into(), Value::Map(answers.clone()));
+    Blob::from_value(&Value::Map(claim))
+}

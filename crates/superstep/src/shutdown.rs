@@ -1,0 +1,90 @@
+//! Ending well when the process is told to end.
+//!
+//! A process that runs graphs is stopped all the time: for a deploy, by an autoscaler, by ctrl-c. [`on_sigterm`] lets its
+//! runs come to a boundary first, and stops them where they stand if they take too long. Either way their threads go on
+//! later, in another process, with no input.
+//!
+//! ```no_run
+//! # use superstep::prelude::*;
+//! use std::time::Duration;
+//! use superstep::{RunControl, shutdown};
+//!
+//! # async fn run(app: superstep::CompiledGraph<Table>) -> Result<(), Box<dyn std::error::Error>> {
+//! # use superstep::state::Table;
+//! let control = RunControl::new();
+//! shutdown::on_sigterm(control.clone(), Duration::from_secs(25))?;
+//! match app.thread("report-7").invoke(()).control(control).await? {
+//!     Outcome::Drained(reason) => println!("stopped ({reason}); goes on with the next start"),
+//!     _ => println!("done"),
+//! }
+//! # Ok(())
+//! # }
+//! # use superstep::state::Table;
+//! ```
+
+use std::io;
+use std::time::Duration;
+
+use crate::RunControl;
+
+/// Drains all runs of `control` when the process gets SIGTERM or ctrl-c.
+///
+/// What runs has `grace` to come to the next boundary between supersteps. Then, or at a second signal, tasks are dropped
+/// where they stand ([`RunControl::stop_now`]). Choose less than the time after which whoever sent the signal kills the process.
+///
+/// Has to be called inside a Tokio runtime, in which it goes on listening until the runtime ends. From then on these signals
+/// do not end the process by themselves.
+///
+/// # Errors
+/// The signals cannot be listened to.
+pub fn on_sigterm(control: RunControl, grace: Duration) -> io::Result<()> {
+    let mut signals = Signals::new()?;
+    tokio::spawn(async move {
+        let Some(reason) = signals.next().await else { return };
+        tracing::info!(reason, ?grace, "draining");
+        control.request_drain(reason);
+        tokio::select! {
+            () = tokio::time::sleep(grace) => {}
+            _ = signals.next() => {}
+        }
+        tracing::warn!(reason, "stopping what still runs");
+        control.stop_now(reason);
+    });
+    Ok(())
+}
+
+#[cfg(unix)]
+struct Signals {
+    terminate: tokio::signal::unix::Signal,
+    interrupt: tokio::signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl Signals {
+    fn new() -> io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        let terminate = signal(SignalKind::terminate())?;
+        Ok(Self { terminate, interrupt: signal(SignalKind::interrupt())? })
+    }
+
+    async fn next(&mut self) -> Option<&'static str> {
+        tokio::select! {
+            got = self.terminate.recv() => got.map(|()| "SIGTERM"),
+            got = self.interrupt.recv() => got.map(|()| "ctrl-c"),
+        }
+    }
+}
+
+#[cfg(not(unix))]
+struct Signals;
+
+#[cfg(not(unix))]
+impl Signals {
+    fn new() -> io::Result<Self> {
+        Ok(Self)
+    }
+
+    async fn next(&mut self) -> Option<&'static str> {
+        tokio::signal::ctrl_c().await.ok().map(|()| "ctrl-c")
+    }
+}

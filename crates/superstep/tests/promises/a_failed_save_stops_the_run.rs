@@ -1,0 +1,126 @@
+//! What a superstep did is stored before the next one starts. If that fails the run ends there, and the thread can be taken
+//! up from what is stored.
+
+use crate::world;
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use crate::world::{Faulty, Log, World, assert_says, done, failed, log, look, next};
+use superstep::prelude::*;
+use superstep::{CompiledGraph, RunError};
+
+/// `a` and `b` side by side, then `after`.
+fn app(saver: &Faulty, world: &World) -> CompiledGraph<Log> {
+    let note = |name: &'static str, seconds: u64| {
+        move |Ctx(world): Ctx<World>| async move {
+            tokio::time::sleep(Duration::from_secs(seconds)).await;
+            world.ran(name);
+            log(name)
+        }
+    };
+    let graph = StateGraph::<Log>::new()
+        .add_node("a", note("a", 1))
+        .add_node("b", note("b", 2))
+        .add_node("after", note("after", 0))
+        .add_edge(START, "a")
+        .add_edge(START, "b")
+        .add_edge(["a", "b"], "after")
+        .compile()
+        .expect("a graph");
+    graph.with_checkpointer(saver.clone()).with_context(world.clone())
+}
+
+fn disk_is_full(outcome: Result<Outcome<Log>, RunError>) {
+    let (error, text) = failed(outcome);
+    assert!(matches!(error, RunError::Checkpoint(_)), "{error:?}");
+    assert_says(&text, &["the disk is full"]);
+}
+
+/// F30: the reference does not wait for the writes of tasks; it tells of the failure when all nodes have run.
+#[tokio::test(start_paused = true)]
+async fn of_what_a_task_wrote() {
+    let (saver, world) = (Faulty::default(), World::new());
+    let thread = app(&saver, &world).thread("1");
+    saver.writes_fail.store(true, Ordering::SeqCst);
+    disk_is_full(thread.invoke(log("in")).await);
+    assert!(!world.take().contains(&"after".to_owned()), "the next superstep does not start");
+    assert_eq!(look(&thread).await.state().log, ["in"]);
+
+    saver.writes_fail.store(false, Ordering::SeqCst);
+    assert_eq!(done(thread.invoke(()).await).log, ["in", "a", "b", "after"]);
+    assert_eq!(world.take(), ["a", "b", "after"], "what was not stored runs again");
+}
+
+/// F30: the checkpoint itself.
+#[tokio::test(start_paused = true)]
+async fn of_a_checkpoint() {
+    let (saver, world) = (Faulty::default(), World::new());
+    let thread = app(&saver, &world).thread("1");
+    thread.invoke(log("in")).interrupt_before(["a"]).await.expect("a breakpoint");
+    saver.checkpoints_fail.store(true, Ordering::SeqCst);
+    disk_is_full(thread.invoke(()).await);
+    assert_eq!(world.take(), ["a", "b"]);
+
+    saver.checkpoints_fail.store(false, Ordering::SeqCst);
+    assert_eq!(
+        next(&look(&thread).await),
+        ["b"],
+        "the writes of the last task go with the checkpoint"
+    );
+    assert_eq!(done(thread.invoke(()).await).log, ["in", "a", "b", "after"]);
+    assert_eq!(world.take(), ["b", "after"]);
+}
+
+/// F30: the input; nothing runs.
+#[tokio::test(start_paused = true)]
+async fn of_the_input() {
+    let (saver, world) = (Faulty::default(), World::new());
+    let thread = app(&saver, &world).thread("1");
+    saver.checkpoints_fail.store(true, Ordering::SeqCst);
+    disk_is_full(thread.invoke(log("in")).await);
+    assert!(world.take().is_empty());
+    saver.checkpoints_fail.store(false, Ordering::SeqCst);
+    assert_eq!(done(thread.invoke(log("in")).await).log, ["in", "a", "b", "after"]);
+}
+
+/// F30: a question that could not be stored was not asked.
+#[tokio::test(start_paused = true)]
+async fn of_a_question() {
+    let saver = Faulty::default();
+    let graph = StateGraph::<Log>::new()
+        .add_node("ask", |task: Task| async move { log(task.interrupt::<String>("go?").await) })
+        .add_edge(START, "ask")
+        .compile()
+        .expect("a graph");
+    let thread = graph.with_checkpointer(saver.clone()).thread("1");
+    saver.writes_fail.store(true, Ordering::SeqCst);
+    disk_is_full(thread.invoke(log("in")).await);
+    saver.writes_fail.store(false, Ordering::SeqCst);
+    assert!(look(&thread).await.interrupts.is_empty());
+    assert_eq!(world::asked(thread.invoke(()).await), ["go?"]);
+    assert_eq!(done(thread.resume("yes").await).log, ["in", "yes"]);
+}
+
+/// F30: the result of a recorded call. Handling errors of the call does not hide it.
+#[tokio::test(start_paused = true)]
+async fn of_a_recorded_call() {
+    let (saver, world) = (Faulty::default(), World::new());
+    let graph = StateGraph::<Log>::new()
+        .add_node("pay", |task: Task| async move {
+            let charged = task.call("charge", || async { Ok::<i64, NodeError>(42) }).await;
+            log(charged.map_or_else(|_| "swallowed".to_owned(), |n| n.to_string()))
+        })
+        .add_node("after", |Ctx(world): Ctx<World>| world.ran("after"))
+        .add_edge(START, "pay")
+        .add_edge("pay", "after")
+        .compile()
+        .expect("a graph");
+    let app = graph.with_checkpointer(saver.clone()).with_context(world.clone());
+    let thread = app.thread("1");
+    saver.writes_fail.store(true, Ordering::SeqCst);
+    disk_is_full(thread.invoke(log("in")).await);
+    assert!(world.take().is_empty());
+    saver.writes_fail.store(false, Ordering::SeqCst);
+    assert_eq!(done(thread.invoke(()).await).log, ["in", "42"]);
+}

@@ -1,0 +1,218 @@
+//! Shows that of two runs that take up a thread at the same time, with an answer or with nothing, one goes on and the other
+//! is told before it runs a node.
+//!
+//! It could break because each of them looks at the thread before it says that it goes on.
+
+use superstep::checkpoint::{
+    CheckpointId, Checkpointer, Error, InterruptId, Put, Query, Stored, TaskWrites,
+};
+use superstep::prelude::*;
+use superstep::{CompiledGraph, Durability};
+
+use crate::common::{Counter, Notes, NotesUpdate, line};
+
+/// A saver that lets others go first before everything it does.
+#[derive(Clone, Default)]
+struct Polite(MemorySaver);
+
+impl Checkpointer for Polite {
+    async fn put(&self, put: Put) -> Result<(), Error> {
+        tokio::task::yield_now().await;
+        self.0.put(put).await
+    }
+
+    async fn put_writes(
+        &self,
+        thread: &str,
+        ns: &str,
+        checkpoint: CheckpointId,
+        writes: Vec<TaskWrites>,
+    ) -> Result<(), Error> {
+        tokio::task::yield_now().await;
+        self.0.put_writes(thread, ns, checkpoint, writes).await
+    }
+
+    async fn get(
+        &self,
+        thread: &str,
+        ns: &str,
+        id: Option<CheckpointId>,
+    ) -> Result<Option<Stored>, Error> {
+        tokio::task::yield_now().await;
+        self.0.get(thread, ns, id).await
+    }
+
+    async fn list(&self, query: Query) -> Result<Vec<Stored>, Error> {
+        self.0.list(query).await
+    }
+
+    async fn delete_thread(&self, thread: &str) -> Result<(), Error> {
+        self.0.delete_thread(thread).await
+    }
+}
+
+fn asking(ran: &Counter) -> StateGraph<Notes> {
+    let ran = ran.clone();
+    let node = move |task: Task| {
+        let ran = ran.clone();
+        async move {
+            ran.add();
+            let answer: String = task.interrupt("go on?").await;
+            line(answer)
+        }
+    };
+    StateGraph::new().add_node("ask", node).add_edge(START, "ask")
+}
+
+fn around(inner: StateGraph<Notes>) -> StateGraph<Notes> {
+    let inner = inner.compile().expect("a graph");
+    let leave = |inner: Notes| Notes::update().lines(inner.lines);
+    StateGraph::new()
+        .add_node("inner", inner.as_node(|_: &Notes| Notes::update(), leave))
+        .add_edge(START, "inner")
+}
+
+fn calling(ran: &Counter) -> StateGraph<Notes> {
+    let ran = ran.clone();
+    let node = move |task: Task| {
+        let ran = ran.clone();
+        async move {
+            ran.add();
+            let call = task.call_with("ask", |task| async move {
+                Ok::<_, NodeError>(task.interrupt::<String>("go on?").await)
+            });
+            call.await.map(line)
+        }
+    };
+    StateGraph::new().add_node("ask", node).add_edge(START, "ask")
+}
+
+fn kept(graph: StateGraph<Notes>) -> CompiledGraph<Notes> {
+    graph.compile().expect("a graph").with_checkpointer(Polite::default())
+}
+
+/// Asserts that one run is done with these lines and the other one is told of the conflict.
+#[track_caller]
+fn one_goes_on(
+    a: Result<Outcome<Notes>, RunError>,
+    b: Result<Outcome<Notes>, RunError>,
+    lines: &[&str],
+) {
+    let (done, refused) = if a.is_ok() { (a, b) } else { (b, a) };
+    assert_eq!(crate::common::done(done).lines, lines);
+    assert!(matches!(refused, Err(RunError::Conflict { .. })), "{refused:?}");
+}
+
+#[tokio::test]
+async fn with_an_answer() {
+    for graph in [asking, |ran: &Counter| around(asking(ran)), calling] {
+        for durability in [Durability::Sync, Durability::Exit] {
+            let ran = Counter::default();
+            let thread = kept(graph(&ran)).thread("t");
+            let asked = thread.invoke(Notes::update()).await.expect("a run").interrupted();
+            assert_eq!(asked.map(|asked| asked.len()), Some(1));
+            let resume = || thread.resume("yes").durability(durability);
+            let (a, b) = tokio::join!(resume(), resume());
+            one_goes_on(a, b, &["yes"]);
+            assert_eq!(ran.get(), 2, "once to ask, and once with the answer");
+        }
+    }
+}
+
+/// Both know which question they answer, and both give the same answer as the one before.
+#[tokio::test]
+async fn with_the_same_answer_again() {
+    let ran = Counter::default();
+    let counted = ran.clone();
+    let node = move |task: Task| {
+        let ran = counted.clone();
+        async move {
+            ran.add();
+            let first: String = task.interrupt("first?").await;
+            let second: String = task.interrupt("second?").await;
+            Notes::update().lines([first, second])
+        }
+    };
+    for graph in [|graph| graph, around] {
+        let asks = StateGraph::new().add_node("ask", node.clone()).add_edge(START, "ask");
+        let thread = kept(graph(asks)).thread("t");
+        thread.invoke(Notes::update()).await.expect("a run");
+        let asked = thread.resume("yes").await.expect("a run").interrupted().expect("a question");
+        let before = ran.get();
+        let resume = || thread.resume_all([(asked[0].id.clone(), "yes")]);
+        let (a, b) = tokio::join!(resume(), resume());
+        one_goes_on(a, b, &["yes", "yes"]);
+        assert_eq!(ran.get(), before + 1);
+    }
+}
+
+#[tokio::test]
+async fn with_nothing_after_a_failure() {
+    let ran = Counter::default();
+    let counted = ran.clone();
+    let node = move || {
+        let ran = counted.clone();
+        async move {
+            match ran.add() {
+                0 => Err(NodeError::permanent("not now")),
+                _ => Ok::<NotesUpdate, _>(line("done")),
+            }
+        }
+    };
+    let thread = kept(StateGraph::new().add_node("work", node).add_edge(START, "work")).thread("t");
+    thread.invoke(Notes::update()).await.expect_err("a failure");
+    let (a, b) = tokio::join!(thread.invoke(()), thread.invoke(()));
+    one_goes_on(a, b, &["done"]);
+    assert_eq!(ran.get(), 2);
+}
+
+#[tokio::test]
+async fn with_new_input() {
+    let ran = Counter::default();
+    let counted = ran.clone();
+    let node = move || {
+        counted.add();
+        async { line("ran") }
+    };
+    let thread = kept(StateGraph::new().add_node("work", node).add_edge(START, "work")).thread("t");
+    let (a, b) = tokio::join!(thread.invoke(line("a")), thread.invoke(line("b")));
+    assert_eq!(usize::from(a.is_ok()) + usize::from(b.is_ok()), 1);
+    assert_eq!(ran.get(), 1);
+}
+
+/// Whoever comes after an answer was taken finds no open question, whether or not the node has come to its end.
+#[tokio::test]
+async fn an_answer_that_was_taken_outlives_the_run_that_took_it() {
+    for graph in [|graph| graph, around] {
+        let ran = Counter::default();
+        let counted = ran.clone();
+        let node = move |task: Task| {
+            let ran = counted.clone();
+            async move {
+                let answer: String = task.interrupt("go on?").await;
+                if ran.add() == 0 {
+                    // The process that was given the answer ends here.
+                    std::future::pending::<()>().await;
+                }
+                line(answer)
+            }
+        };
+        let asks = StateGraph::new().add_node("ask", node).add_edge(START, "ask");
+        let thread = kept(graph(asks)).thread("t");
+        let asked = thread.invoke(Notes::update()).await.expect("a run").interrupted();
+        let id: InterruptId = asked.expect("a question")[0].id.clone();
+        tokio::select! {
+            biased;
+            ended = thread.resume("yes") => panic!("{ended:?}"),
+            () = async {
+                while ran.get() == 0 {
+                    tokio::task::yield_now().await;
+                }
+            } => {}
+        }
+        assert!(thread.get_state().await.expect("a state").interrupts.is_empty());
+        let refused = thread.resume_all([(id, "no")]).await;
+        assert!(matches!(refused, Err(RunError::Resume { .. })), "{refused:?}");
+        assert_eq!(crate::common::done(thread.invoke(()).await).lines, ["yes"]);
+    }
+}

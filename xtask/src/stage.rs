@@ -65,6 +65,10 @@ pub(crate) fn test() -> Vec<Stage> {
             "feature `shutdown`",
             "check -p superstep --no-default-features --features shutdown",
         ),
+        Stage::new(
+            "feature `testing`",
+            "check -p superstep --no-default-features --features testing",
+        ),
         conformance(Vec::new()),
     ]
 }
@@ -127,6 +131,7 @@ mod tests {
                 "cargo check -p superstep --no-default-features --features derive",
                 "cargo check -p superstep --no-default-features --features schemars",
                 "cargo check -p superstep --no-default-features --features shutdown",
+                "cargo check -p superstep --no-default-features --features testing",
                 "cargo run --release -p superstep-cases -- conformance/cases",
             ]
         );

@@ -13,8 +13,8 @@ use superstep_checkpoint::{
 use tokio::sync::oneshot;
 
 use crate::engine::{
-    Inflight, Path, Ran, Started, Task, TaskFuture, Write, cache_key, lock, names, retry_after,
-    run_watched,
+    Attempt, Inflight, Path, Ran, Started, Task, TaskFuture, Write, cache_key, lock, names,
+    retry_after, run_watched,
 };
 use crate::error::{NodeError, panic_text};
 use crate::graph::{CachePolicy, RetryPolicy, TimeoutPolicy};
@@ -262,15 +262,18 @@ impl<'a, T: Recordable> Call<'a, T> {
         let mut attempt = 1;
         loop {
             task.begin_attempt(attempt);
+            let watched = Attempt::begins(task, false);
             let start = AssertUnwindSafe(|| (self.make)(task.clone()));
-            let error = match catch_unwind(start) {
-                Err(panic) => NodeError::panicked(task.name(), &panic_text(&*panic)),
-                Ok(future) => match run_watched(future, task, self.timeout).await {
-                    Ok(ran) => return Ok(ran),
-                    Err(error) => error,
-                },
+            let ended = match catch_unwind(start) {
+                Err(panic) => Err(NodeError::panicked(task.name(), &panic_text(&*panic))),
+                Ok(future) => run_watched(future, task, self.timeout).await,
             };
-            tokio::time::sleep(retry_after(&self.retry, error, attempt)?).await;
+            watched.ends(task, (&ended).into()).await;
+            let error = match ended {
+                Ok(ran) => return Ok(ran),
+                Err(error) => error,
+            };
+            tokio::time::sleep(retry_after(&self.retry, error, task)?).await;
             attempt += 1;
         }
     }

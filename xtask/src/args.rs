@@ -3,6 +3,7 @@ cargo xtask <task>
 
   test                   everything that must hold before a change is merged
   conformance [ARGS]...  run conformance cases; without arguments those in conformance/cases
+  handoff [CASES]...     hand cases to the reference and back, at every split, on SQLite; sets the reference up in target/
   help                   this list
 ";
 
@@ -12,6 +13,8 @@ pub(crate) enum Task {
     Test,
     /// With what the runner of the cases is given.
     Conformance(Vec<String>),
+    /// With the files and directories of cases.
+    Handoff(Vec<String>),
 }
 
 /// Finds out what is asked for, or what is wrong with it.
@@ -23,6 +26,7 @@ pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Task, Stri
     let rest: Vec<String> = args.collect();
     let task = match task.as_str() {
         "conformance" => return Ok(Task::Conformance(rest)),
+        "handoff" => return Ok(Task::Handoff(rest)),
         "help" | "--help" | "-h" => Task::Help,
         "test" => Task::Test,
         unknown => return Err(format!("unknown task `{unknown}`")),
@@ -45,6 +49,7 @@ mod tests {
     fn tasks_are_known_by_name() {
         assert_eq!(parsed("test"), Ok(Task::Test));
         assert_eq!(parsed("conformance"), Ok(Task::Conformance(vec![])));
+        assert_eq!(parsed("handoff mine"), Ok(Task::Handoff(vec!["mine".to_owned()])));
         for help in ["help", "--help", "-h"] {
             assert_eq!(parsed(help), Ok(Task::Help));
         }
@@ -69,7 +74,7 @@ mod tests {
 
     #[test]
     fn help_names_every_task() {
-        for task in ["test", "conformance", "help"] {
+        for task in ["test", "conformance", "handoff", "help"] {
             assert!(HELP.lines().any(|line| line.trim_start().starts_with(task)), "{task}");
         }
     }

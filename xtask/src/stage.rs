@@ -39,7 +39,7 @@ impl Stage {
     }
 }
 
-fn root() -> &'static Path {
+pub(crate) fn root() -> &'static Path {
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));
     own.parent().expect("this crate stands in a folder of the workspace")
 }
@@ -70,6 +70,7 @@ pub(crate) fn test() -> Vec<Stage> {
             "check -p superstep --no-default-features --features testing",
         ),
         conformance(Vec::new()),
+        conformance(vec!["--db".to_owned(), "sqlite".to_owned()]),
     ]
 }
 
@@ -80,6 +81,14 @@ pub(crate) fn conformance(args: Vec<String>) -> Stage {
         stage.args.push("conformance/cases".to_owned());
     }
     stage.args.extend(args);
+    stage
+}
+
+/// Hand-offs of these cases, all of them if none are named.
+pub(crate) fn handoff(python: &Path, cases: Vec<String>) -> Stage {
+    let mut stage = Stage::new("hand-off", "run --release -p superstep-cases -- --handoff");
+    stage.args.push(python.display().to_string());
+    stage.args.extend(cases);
     stage
 }
 
@@ -133,6 +142,7 @@ mod tests {
                 "cargo check -p superstep --no-default-features --features shutdown",
                 "cargo check -p superstep --no-default-features --features testing",
                 "cargo run --release -p superstep-cases -- conformance/cases",
+                "cargo run --release -p superstep-cases -- --db sqlite",
             ]
         );
     }
@@ -141,6 +151,8 @@ mod tests {
     fn arguments_replace_the_default_cases() {
         let stage = conformance(vec!["one.json".to_owned()]);
         assert_eq!(stage.shown(), "cargo run --release -p superstep-cases -- one.json");
+        let stage = handoff(Path::new("py"), vec!["mine".to_owned()]);
+        assert_eq!(stage.shown(), "cargo run --release -p superstep-cases -- --handoff py mine");
     }
 
     /// A feature that nobody added here would never be checked alone.

@@ -155,8 +155,12 @@ impl Body {
     fn fail(&mut self, op: &Json) -> Result<(), NodeError> {
         let kind = op["fail"].as_str().unwrap_or_default().to_owned();
         let id = match op.get("id") {
-            Some(id) => Some(encode(&self.eval(id)?).to_string()),
-            None => None,
+            // As the other runner writes it when a case is handed over: texts as they are, no id as null.
+            Some(id) => match encode(&self.eval(id)?) {
+                Json::String(text) => text,
+                other => other.to_string(),
+            },
+            None => "null".to_owned(),
         };
         let reached = self.world.reach(id);
         if op["first"].as_i64().is_some_and(|first| reached > first) {

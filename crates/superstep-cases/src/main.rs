@@ -1,17 +1,24 @@
 //! Runs conformance cases and says how they differ from what the reference did.
 //!
 //! ```text
-//! conformance PATH...          runs the cases in these files and directories
-//! conformance --trace FILE     runs one case and prints its normalised trace
+//! conformance [--db DB] PATH...            runs the cases in these files and directories
+//! conformance [--db DB] --trace FILE       runs one case and prints its normalised trace
+//! conformance --serve                      runs parts of cases on request, for hand-offs
+//! conformance --judge FILE CARRY.json      compares what several engines did together
+//! conformance --handoff PYTHON PATH...     hands cases to the reference and back, on SQLite
 //! ```
+//!
+//! `DB` is `memory`, `sqlite` (a fresh file for each case), or `sqlite:FILE` (the same, with files named after it that stay).
 //!
 //! The format of cases is described in `conformance/FORMAT.md`. A case that we answer better on purpose is listed in
 //! `docs/divergences.md`; it is then counted apart, and it is a failure if it does not differ any more.
 
 mod body;
 mod build;
+mod db;
 mod divergences;
 mod expr;
+mod handoff;
 mod normalise;
 mod script;
 mod trace;
@@ -22,17 +29,13 @@ use std::process::ExitCode;
 
 use serde_json::Value as Json;
 
+use crate::db::Db;
 use crate::divergences::Divergences;
 use crate::script::Script;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let result = match &arguments[..] {
-        [flag, file] if flag == "--trace" => print_trace(Path::new(file)),
-        [] => Err("give case files or directories of them".to_owned()),
-        paths => run_all(paths),
-    };
-    match result {
+    match run(&arguments) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(problem) => {
@@ -42,6 +45,30 @@ fn main() -> ExitCode {
     }
 }
 
+fn run(arguments: &[String]) -> Result<bool, String> {
+    let (db, arguments) = match arguments {
+        [flag, db, rest @ ..] if flag == "--db" => (Db::parse(db)?, rest),
+        all => (Db::Memory, all),
+    };
+    match arguments {
+        [flag, file] if flag == "--trace" => print_trace(&db, Path::new(file)),
+        [flag] if flag == "--serve" => handoff::serve(),
+        [flag, file, carry] if flag == "--judge" => {
+            handoff::judge(Path::new(file), Path::new(carry))
+        }
+        [flag, python, paths @ ..] if flag == "--handoff" => {
+            handoff::hand_all(python, &or_all(paths))
+        }
+        [flag, ..] if flag.starts_with("--") => Err(format!("`{flag}` is not known here")),
+        paths => run_all(&db, &or_all(paths)),
+    }
+}
+
+/// The cases that were named, or those of the repository.
+fn or_all(paths: &[String]) -> Vec<String> {
+    if paths.is_empty() { vec!["conformance/cases".to_owned()] } else { paths.to_vec() }
+}
+
 /// How a case went.
 enum Verdict {
     Pass,
@@ -49,13 +76,13 @@ enum Verdict {
     Broken(String),
 }
 
-fn run_all(paths: &[String]) -> Result<bool, String> {
+fn run_all(db: &Db, paths: &[String]) -> Result<bool, String> {
     let divergences = Divergences::load(Path::new("docs/divergences.md"))?;
     let (mut passed, mut diverging, mut failed) = (0, 0, 0);
     for file in case_files(paths)? {
         let name = file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
         let name = name.unwrap_or_default();
-        match (verdict(&file), divergences.reason(&name)) {
+        match (verdict(db, &file), divergences.reason(&name)) {
             (Verdict::Pass, None) => {
                 passed += 1;
                 println!("PASS {name}");
@@ -105,37 +132,48 @@ fn read_case(file: &Path) -> Result<Json, String> {
     serde_json::from_str(&text).map_err(|error| format!("`{}` is no case: {error}", file.display()))
 }
 
-fn verdict(file: &Path) -> Verdict {
+fn verdict(db: &Db, file: &Path) -> Verdict {
     let case = match read_case(file) {
         Ok(case) => case,
         Err(problem) => return Verdict::Broken(problem),
     };
-    match run_case(&case) {
-        Ok(got) => {
-            let want = normalise::comparable(&case["trace"]);
-            match normalise::first_difference(&want, &normalise::comparable(&got), "trace") {
-                None => Verdict::Pass,
-                Some(difference) => Verdict::Differs(difference),
-            }
-        }
+    match run_case(db, &case) {
+        Ok(entries) => difference(&case, entries).map_or(Verdict::Pass, Verdict::Differs),
         Err(problem) => Verdict::Broken(problem),
     }
 }
 
-/// The normalised trace of a case. Time is virtual, so that waiting costs nothing.
-fn run_case(case: &Json) -> Result<Json, String> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
+/// Where what calls gave differs from the stored trace first.
+fn difference(case: &Json, entries: Vec<Json>) -> Option<String> {
+    let want = normalise::comparable(&case["trace"]);
+    let got = normalise::comparable(&normalised(case, entries));
+    normalise::first_difference(&want, &got, "trace")
+}
+
+fn normalised(case: &Json, entries: Vec<Json>) -> Json {
+    normalise::normalise(entries, &case["trace"], case["ids"] == "pinned")
+}
+
+/// What all calls of a case gave.
+fn run_case(db: &Db, case: &Json) -> Result<Vec<Json>, String> {
+    let (saver, _scratch) = db.fresh(case["name"].as_str().unwrap_or("case"))?;
+    let mut script = Script::new(case, saver);
+    runtime()?.block_on(script.run(0..usize::MAX))?;
+    Ok(script.into_entries())
+}
+
+/// Time is virtual, so that waiting costs nothing.
+fn runtime() -> Result<tokio::runtime::Runtime, String> {
+    tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
         .build()
-        .map_err(|error| format!("there is no runtime: {error}"))?;
-    let entries = runtime.block_on(Script::new(case).run())?;
-    let pinned = case["ids"] == "pinned";
-    Ok(normalise::normalise(entries, &case["trace"], pinned))
+        .map_err(|error| format!("there is no runtime: {error}"))
 }
 
-fn print_trace(file: &Path) -> Result<bool, String> {
-    let trace = run_case(&read_case(file)?)?;
+fn print_trace(db: &Db, file: &Path) -> Result<bool, String> {
+    let case = read_case(file)?;
+    let trace = normalised(&case, run_case(db, &case)?);
     let text = serde_json::to_string_pretty(&trace).map_err(|error| error.to_string())?;
     println!("{text}");
     Ok(true)

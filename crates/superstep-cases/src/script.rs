@@ -1,10 +1,11 @@
 //! Running the calls of a case, collecting one trace entry for each.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
-use superstep::checkpoint::{CheckpointId, InterruptId, Query, Search, Value};
+use superstep::checkpoint::{AnyCheckpointer, CheckpointId, InterruptId, Query, Search, Value};
 use superstep::state::{State, Table};
 use superstep::{
     CheckpointRef, CompiledGraph, Data, Durability, Input, Mode, Outcome, RawSnapshot, RunControl,
@@ -77,14 +78,32 @@ fn thread_at<O>(
 }
 
 impl Script {
-    pub(crate) fn new(case: &Json) -> Self {
-        Self { world: World::new(case), trace: Vec::new(), questions: Vec::new() }
+    pub(crate) fn new(case: &Json, saver: AnyCheckpointer) -> Self {
+        Self { world: World::new(case, saver), trace: Vec::new(), questions: Vec::new() }
     }
 
-    /// The entries of all calls, not normalised.
-    pub(crate) async fn run(mut self) -> Result<Vec<Json>, String> {
+    /// Goes on where another engine has stopped.
+    pub(crate) fn take_over(&mut self, carry: &Json) {
+        self.trace = carry["entries"].as_array().cloned().unwrap_or_default();
+        for entry in self.trace.clone() {
+            self.remember(&entry);
+        }
+        self.world.take_over(&carry["counts"], &carry["failures"]);
+    }
+
+    /// Everything another engine needs to go on. The entries are not normalised.
+    pub(crate) fn carry(&self) -> Json {
+        json!({
+            "entries": self.trace,
+            "counts": self.world.counts(),
+            "failures": self.world.failures(),
+        })
+    }
+
+    /// Makes the calls with these indexes.
+    pub(crate) async fn run(&mut self, range: Range<usize>) -> Result<(), String> {
         let calls = self.world.case["script"].clone();
-        for call in calls.as_array().into_iter().flatten() {
+        for call in calls.as_array().into_iter().flatten().take(range.end).skip(range.start) {
             let mut entry = json!({});
             match self.call(call, &mut entry).await {
                 Ok(()) => {}
@@ -98,7 +117,12 @@ impl Script {
             self.remember(&entry);
             self.trace.push(entry);
         }
-        Ok(self.trace)
+        Ok(())
+    }
+
+    /// The entries of all calls, not normalised.
+    pub(crate) fn into_entries(self) -> Vec<Json> {
+        self.trace
     }
 
     fn remember(&mut self, value: &Json) {

@@ -6,8 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value as Json;
 use superstep::checkpoint::{
-    AnyCache, AnyCheckpointer, AnyStore, CheckpointId, IdClock, MemoryCache, MemorySaver,
-    MemoryStore, Value,
+    AnyCache, AnyCheckpointer, AnyStore, CheckpointId, IdClock, MemoryCache, MemoryStore, Value,
 };
 use superstep::state::Table;
 use superstep::{CheckpointIds, CompiledGraph};
@@ -30,7 +29,7 @@ pub(crate) struct World {
     pub(crate) cache: AnyCache,
     pub(crate) ids: Arc<dyn CheckpointIds>,
     counts: Mutex<HashMap<String, i64>>,
-    failures: Mutex<HashMap<Option<String>, i64>>,
+    failures: Mutex<HashMap<String, i64>>,
     graphs: Mutex<HashMap<String, Graph>>,
 }
 
@@ -50,7 +49,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl World {
-    pub(crate) fn new(case: &Json) -> Arc<Self> {
+    pub(crate) fn new(case: &Json, saver: AnyCheckpointer) -> Arc<Self> {
         let ids: Arc<dyn CheckpointIds> = if case["ids"] == "pinned" {
             Arc::new(Counting(AtomicU64::new(0)))
         } else {
@@ -58,7 +57,7 @@ impl World {
         };
         Arc::new(Self {
             case: case.clone(),
-            saver: AnyCheckpointer::new(MemorySaver::new()),
+            saver,
             store: AnyStore::new(MemoryStore::new()),
             cache: AnyCache::new(MemoryCache::new()),
             ids,
@@ -86,15 +85,34 @@ impl World {
     }
 
     pub(crate) fn counts(&self) -> Json {
-        let counts = lock(&self.counts);
-        Json::Object(counts.iter().map(|(name, n)| (name.clone(), Json::from(*n))).collect())
+        numbers_to_json(&lock(&self.counts))
+    }
+
+    /// How often each failure was reached.
+    pub(crate) fn failures(&self) -> Json {
+        numbers_to_json(&lock(&self.failures))
+    }
+
+    /// Goes on counting where another engine has stopped.
+    pub(crate) fn take_over(&self, counts: &Json, failures: &Json) {
+        *lock(&self.counts) = numbers_from_json(counts);
+        *lock(&self.failures) = numbers_from_json(failures);
     }
 
     /// Counts that a failure with this id is reached, and says how often it was.
-    pub(crate) fn reach(&self, id: Option<String>) -> i64 {
+    pub(crate) fn reach(&self, id: String) -> i64 {
         let mut failures = lock(&self.failures);
         let reached = failures.entry(id).or_default();
         *reached += 1;
         *reached
     }
+}
+
+fn numbers_to_json(numbers: &HashMap<String, i64>) -> Json {
+    Json::Object(numbers.iter().map(|(name, n)| (name.clone(), Json::from(*n))).collect())
+}
+
+fn numbers_from_json(numbers: &Json) -> HashMap<String, i64> {
+    let entries = numbers.as_object().into_iter().flatten();
+    entries.map(|(name, n)| (name.clone(), n.as_i64().unwrap_or_default())).collect()
 }

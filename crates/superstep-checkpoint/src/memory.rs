@@ -144,9 +144,8 @@ impl Checkpointer for MemorySaver {
         let mut parent = line.get(&id).and_then(|row| row.parent);
         // Parents are given by callers, so nothing but the count keeps a ring of them from turning for ever.
         for _ in 0..line.len() {
-            let Some(row) = parent.and_then(|parent| line.get(&parent)) else {
-                break;
-            };
+            let Some(at) = parent else { break };
+            let row = line.get(&at).ok_or_else(|| wire::broken_chain(thread, ns, at, id))?;
             let writes = row.ordered();
             open.retain_mut(|(channel, history)| {
                 let here = writes.iter().rev().filter(|write| write.channel == **channel);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::{
     Blob, CheckpointId, Error, PendingWrite, Prune, Put, Query, Stored, TaskWrites, ThreadPage,
-    ThreadQuery,
+    ThreadQuery, wire,
 };
 
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -78,7 +78,11 @@ pub trait Checkpointer: Send + Sync + 'static {
 
     /// For each of `channels`: what was written to it before checkpoint `id`, back to the last whole value.
     ///
-    /// The default walks from parent to parent with [`get`](Self::get).
+    /// The walk ends at a checkpoint that continues none. The default goes from parent to parent with
+    /// [`get`](Self::get).
+    ///
+    /// # Errors
+    /// [`Error::Codec`] if a checkpoint on the way is missing: without it the value would be one that never was.
     fn delta_history(
         &self,
         thread: &str,
@@ -156,7 +160,8 @@ async fn walk_deltas<C: Checkpointer + ?Sized>(
     let mut open: Vec<Arc<str>> = channels.to_vec();
     let mut parent = saver.get(thread, ns, Some(id)).await?.and_then(|stored| stored.parent);
     while let (Some(at), false) = (parent, open.is_empty()) {
-        let Some(stored) = saver.get(thread, ns, Some(at)).await? else { break };
+        let stored = saver.get(thread, ns, Some(at)).await?;
+        let stored = stored.ok_or_else(|| wire::broken_chain(thread, ns, at, id))?;
         open.retain(|channel| {
             let history = found.entry(channel.clone()).or_default();
             let here = stored.writes.iter().filter(|write| write.channel == *channel);

@@ -324,6 +324,18 @@ pub enum RunError {
         /// The node.
         node: Arc<str>,
     },
+    /// The thread was stored by another version of the graph, and some of its open work does not fit this one. Nothing was
+    /// changed.
+    #[error(
+        "thread `{thread}` was stored by another version of the graph: {}; go on with that version, or give the thread new input, which drops its open work",
+        problems.join("; ")
+    )]
+    Stale {
+        /// The thread.
+        thread: Arc<str>,
+        /// What does not fit.
+        problems: Vec<String>,
+    },
     /// Another writer was first: it runs the thread, or has moved it on. What this run did since its last checkpoint is
     /// not stored.
     #[error(
@@ -360,7 +372,9 @@ impl RunError {
             Self::Reducer { .. } => "TypeError".into(),
             Self::RecursionLimit { .. } => "GraphRecursionError".into(),
             Self::EmptyInput(_) => "EmptyInputError".into(),
-            Self::Invalid(_) | Self::UnknownCheckpoint { .. } => "ValueError".into(),
+            Self::Invalid(_) | Self::UnknownCheckpoint { .. } | Self::Stale { .. } => {
+                "ValueError".into()
+            }
             Self::Resume { .. } => "RuntimeError".into(),
             Self::StepTimeout { .. } => "TimeoutError".into(),
             Self::NoParent { .. } => "ParentCommand".into(),

@@ -105,6 +105,17 @@ pub fn damaged(thread: &str, ns: &str, id: impl std::fmt::Display, error: &Error
     ))
 }
 
+/// The error of a walk along parents that finds one missing before it finds all values.
+pub fn broken_chain(
+    thread: &str,
+    ns: &str,
+    missing: impl std::fmt::Display,
+    id: CheckpointId,
+) -> Error {
+    let why = format!("it is not stored, but checkpoint {id} is rebuilt from it");
+    damaged(thread, ns, missing, &Error::Codec(why))
+}
+
 /// See [`Stored::open_questions`](crate::Stored::open_questions).
 ///
 /// # Errors

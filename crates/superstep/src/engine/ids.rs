@@ -96,6 +96,12 @@ impl Path {
     }
 }
 
+/// The node that was triggered, if the stored path is that of a triggered node.
+pub(crate) fn pulled(path: &str) -> Option<&str> {
+    let name = path.strip_prefix('~')?.strip_prefix(PULL)?.strip_prefix(", ")?;
+    (!name.ends_with(&format!(", {HANDLER}, {:010}", 0))).then_some(name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

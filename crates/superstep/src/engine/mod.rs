@@ -43,6 +43,7 @@ mod record;
 mod run;
 mod slots;
 mod snapshot;
+mod stale;
 mod step;
 mod task;
 mod update;

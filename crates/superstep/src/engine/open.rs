@@ -98,6 +98,9 @@ impl Driver {
         let continues = matches!(input, Input::Nothing | Input::Command(_));
         let resuming =
             begun && (start.time_travel && self.is_nested() || told.unwrap_or(continues));
+        if resuming {
+            self.check_fits()?;
+        }
         self.replaying = start.superseded;
         if start.time_travel {
             self.pending.forget_answers();
@@ -180,6 +183,7 @@ impl Driver {
             .map_err(|error| apply_error(&error, &[], self.step))?;
         self.force_dropped_deltas();
         self.pending.clear();
+        self.recorder.drop_unknown_triggers(&self.layout);
         self.save(Source::Input).await
     }
 }

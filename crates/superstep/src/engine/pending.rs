@@ -131,6 +131,10 @@ impl Pending {
         self.tasks.get(&id)
     }
 
+    pub(crate) fn all(&self) -> impl Iterator<Item = (TaskId, &TaskRecord)> {
+        self.tasks.iter().map(|(id, task)| (*id, task))
+    }
+
     /// The writes of a task that has finished.
     pub(crate) fn output(&self, id: TaskId) -> Option<Vec<(Arc<str>, Blob)>> {
         self.tasks.get(&id).and_then(TaskRecord::output)

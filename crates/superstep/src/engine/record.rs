@@ -235,6 +235,23 @@ impl Recorder {
         self.seen.insert_mut(INTERRUPT.into(), entry);
     }
 
+    /// Stored values of channels that the graph does not have.
+    pub(crate) fn unknown<'a>(
+        &'a self,
+        layout: &'a Layout,
+    ) -> impl Iterator<Item = (&'a Arc<str>, &'a Blob)> {
+        self.values.iter().filter(|(name, _)| !layout.slot_by_name.contains_key(*name))
+    }
+
+    /// Forgets triggers of nodes that the graph does not have: what was to run is dropped.
+    pub(crate) fn drop_unknown_triggers(&mut self, layout: &Layout) {
+        let is_trigger = |name: &str| name.starts_with("branch:to:") || name.starts_with("join:");
+        let names: Vec<Arc<str>> = self.unknown(layout).map(|(name, _)| name.clone()).collect();
+        for name in names.into_iter().filter(|name| is_trigger(name)) {
+            self.values.remove_mut(&name);
+        }
+    }
+
     /// The head that was stored. What else is in the checkpoint is kept for the next one.
     pub(crate) async fn load(
         &mut self,

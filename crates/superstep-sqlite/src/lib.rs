@@ -1,0 +1,182 @@
+//! Keeps threads in an SQLite file, in the tables LangGraph uses.
+//!
+//! A file written by LangGraph's `SqliteSaver` opens as it is, and LangGraph opens ours. Both may have it open at the same
+//! time, on the same machine.
+//!
+//! ```
+//! # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+//! use superstep_sqlite::SqliteSaver;
+//!
+//! let saver = SqliteSaver::in_memory().await?;
+//! # let _ = saver;
+//! # Ok::<(), superstep_checkpoint::Error>(())
+//! # }).unwrap();
+//! ```
+//!
+//! # How it works
+//!
+//! One thread owns the connection that writes. It takes everything that was asked of it since the last time and commits it
+//! in one transaction, so that runs of many threads share the cost of reaching the disk; what fails is taken back alone.
+//! Other threads with connections of their own read. The file is in WAL mode, so reading never waits for writing.
+//!
+//! # What is promised
+//!
+//! Everything [`Checkpointer`] promises, also between processes. When a call returns, what it stored is on the disk; with
+//! [`Synchronous::Normal`] it is with the operating system, and may be lost if the machine (not just the process) stops.
+//!
+//! A byte array comes back as bytes, and a value that was JSON as MessagePack: the tables keep all values of a checkpoint in
+//! one piece of MessagePack, which has no form for them.
+//!
+//! # What is added to the tables
+//!
+//! A small table of our own, kept up to date by triggers whoever writes, says which checkpoint is the head of each thread,
+//! so that a page of [`threads`](Checkpointer::threads) costs a page. LangGraph does not notice it.
+
+mod error;
+mod maintain;
+mod options;
+mod read;
+mod schema;
+mod worker;
+mod write;
+
+pub use options::{SqliteOptions, Synchronous};
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use superstep_checkpoint::{
+    CheckpointId, Checkpointer, DeltaHistory, Error, Prune, Put, Query, Stored, TaskWrites,
+    ThreadPage, ThreadQuery,
+};
+
+use worker::Workers;
+
+/// Keeps checkpoints in an SQLite file. Clones share their connections.
+///
+/// See the [crate] for how it works.
+#[derive(Clone)]
+pub struct SqliteSaver(Arc<Workers>);
+
+impl SqliteSaver {
+    /// Opens a file, making it and its tables if they are not there.
+    ///
+    /// # Errors
+    /// The file cannot be opened, is no database, or has tables of these names that are of another kind or newer.
+    pub async fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        Self::options().open(path).await
+    }
+
+    /// A database that lives as long as this saver and its clones.
+    ///
+    /// # Errors
+    /// SQLite cannot make one.
+    pub async fn in_memory() -> Result<Self, Error> {
+        Ok(Self(Arc::new(Workers::in_memory(&SqliteOptions::default()).await?)))
+    }
+
+    /// How to open a file, to be changed.
+    pub fn options() -> SqliteOptions {
+        SqliteOptions::default()
+    }
+}
+
+impl SqliteOptions {
+    /// Opens a file with these options; see [`SqliteSaver::open`].
+    ///
+    /// # Errors
+    /// As [`SqliteSaver::open`].
+    pub async fn open(self, path: impl AsRef<Path>) -> Result<SqliteSaver, Error> {
+        Ok(SqliteSaver(Arc::new(Workers::open(path.as_ref(), &self).await?)))
+    }
+}
+
+impl fmt::Debug for SqliteSaver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqliteSaver").field("database", &self.0.name()).finish_non_exhaustive()
+    }
+}
+
+impl Checkpointer for SqliteSaver {
+    async fn put(&self, put: Put) -> Result<(), Error> {
+        // Encoded here, so that the thread all writers share only stores.
+        let row = write::Row::new(put)?;
+        self.0.write(move |db| row.store(db)).await
+    }
+
+    async fn put_writes(
+        &self,
+        thread: &str,
+        ns: &str,
+        checkpoint: CheckpointId,
+        writes: Vec<TaskWrites>,
+    ) -> Result<(), Error> {
+        let (thread, ns) = (thread.to_owned(), ns.to_owned());
+        self.0.write(move |db| write::put_writes(db, &thread, &ns, checkpoint, &writes)).await
+    }
+
+    async fn get(
+        &self,
+        thread: &str,
+        ns: &str,
+        id: Option<CheckpointId>,
+    ) -> Result<Option<Stored>, Error> {
+        let (thread, ns) = (thread.to_owned(), ns.to_owned());
+        self.0.read(move |db| read::get(db, &thread, &ns, id)).await
+    }
+
+    async fn list(&self, query: Query) -> Result<Vec<Stored>, Error> {
+        self.0.read(move |db| read::list(db, &query)).await
+    }
+
+    async fn delete_thread(&self, thread: &str) -> Result<(), Error> {
+        let thread = thread.to_owned();
+        self.0.write(move |db| maintain::delete_thread(db, &thread)).await
+    }
+
+    async fn delta_history(
+        &self,
+        thread: &str,
+        ns: &str,
+        id: CheckpointId,
+        channels: &[Arc<str>],
+    ) -> Result<BTreeMap<Arc<str>, DeltaHistory>, Error> {
+        let (thread, ns, channels) = (thread.to_owned(), ns.to_owned(), channels.to_vec());
+        self.0.read(move |db| read::delta_history(db, &thread, &ns, id, &channels)).await
+    }
+
+    async fn copy_thread(&self, from: &str, to: &str) -> Result<(), Error> {
+        let (from, to) = (from.to_owned(), to.to_owned());
+        self.0.write(move |db| maintain::copy_thread(db, &from, &to)).await
+    }
+
+    async fn delete_for_runs(&self, runs: &[String]) -> Result<(), Error> {
+        if runs.is_empty() {
+            return Ok(());
+        }
+        // The whole file is searched while others write; only what was found is looked at again by the writer.
+        let wanted = runs.to_vec();
+        let threads = self.0.read(move |db| maintain::threads_of_runs(db, &wanted)).await?;
+        let runs = runs.to_vec();
+        self.0.write(move |db| maintain::delete_for_runs(db, &threads, &runs)).await
+    }
+
+    async fn prune(&self, prune: Prune) -> Result<usize, Error> {
+        let threads = match prune.threads {
+            Some(threads) => threads,
+            None => self.0.read(maintain::all_threads).await?,
+        };
+        let keep = prune.keep;
+        let mut gone = 0;
+        for thread in threads {
+            gone += self.0.write(move |db| maintain::prune(db, &thread, keep)).await?;
+        }
+        Ok(gone)
+    }
+
+    async fn threads(&self, query: ThreadQuery) -> Result<ThreadPage, Error> {
+        self.0.read(move |db| maintain::threads(db, &query)).await
+    }
+}

@@ -1,0 +1,248 @@
+//! Copying, deleting, thinning out and looking over threads.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use rusqlite::{Connection, params};
+use superstep_checkpoint::wire::{self, CheckpointParts, Removal};
+use superstep_checkpoint::{
+    CheckpointId, Error, Keep, Limits, Metadata, PendingWrite, ThreadCursor, ThreadInfo,
+    ThreadPage, ThreadQuery,
+};
+
+use crate::error::During;
+use crate::read;
+
+pub(crate) fn delete_thread(db: &Connection, thread: &str) -> Result<(), Error> {
+    let delete = || {
+        db.prepare_cached("DELETE FROM writes WHERE thread_id = ?1")?.execute([thread])?;
+        db.prepare_cached("DELETE FROM checkpoints WHERE thread_id = ?1")?.execute([thread])
+    };
+    delete().map(drop).during(format_args!("deleting thread `{thread}`"))
+}
+
+pub(crate) fn copy_thread(db: &Connection, from: &str, to: &str) -> Result<(), Error> {
+    let what = || format!("copying thread `{from}` to `{to}`");
+    let exists = "SELECT 1 FROM checkpoints WHERE thread_id = ?1 LIMIT 1";
+    if db.prepare_cached(exists).and_then(|mut look| look.exists([to])).during(what())? {
+        return Err(wire::target_exists(from, to));
+    }
+    let copy = || {
+        let checkpoints = "INSERT INTO checkpoints (thread_id, checkpoint_ns, checkpoint_id, \
+                           parent_checkpoint_id, type, checkpoint, metadata) \
+                           SELECT ?2, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, \
+                           checkpoint, metadata FROM checkpoints WHERE thread_id = ?1";
+        let writes = "INSERT OR REPLACE INTO writes (thread_id, checkpoint_ns, checkpoint_id, \
+                      task_id, task_path, idx, channel, type, value) \
+                      SELECT ?2, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, \
+                      type, value FROM writes WHERE thread_id = ?1";
+        db.prepare_cached(checkpoints)?.execute([from, to])?;
+        db.prepare_cached(writes)?.execute([from, to])
+    };
+    copy().map(drop).during(what())
+}
+
+/// The threads that have checkpoints of these runs.
+pub(crate) fn threads_of_runs(db: &Connection, runs: &[String]) -> Result<Vec<String>, Error> {
+    let what = "looking for the checkpoints of runs";
+    let mut statement =
+        db.prepare_cached("SELECT thread_id, metadata FROM checkpoints").during(what)?;
+    let mut rows = statement.query([]).during(what)?;
+    let mut threads = BTreeSet::new();
+    while let Some(row) = rows.next().during(what)? {
+        let bytes = row.get_ref(1).during(what)?.as_bytes_or_null().ok().flatten();
+        // What cannot be read belongs to no run that could be named.
+        let metadata = bytes.and_then(|bytes| wire::metadata_from_json(bytes).ok());
+        if metadata.is_some_and(|metadata| wire::is_of_runs(&metadata, runs)) {
+            threads.insert(row.get(0).during(what)?);
+        }
+    }
+    Ok(threads.into_iter().collect())
+}
+
+pub(crate) fn delete_for_runs(
+    db: &Connection,
+    threads: &[String],
+    runs: &[String],
+) -> Result<(), Error> {
+    for thread in threads {
+        let known = know(db, thread)?;
+        let chosen = known.iter().enumerate();
+        let chosen = chosen.filter(|(_, (metadata, _))| wire::is_of_runs(metadata, runs));
+        let chosen: BTreeSet<usize> = chosen.map(|(at, _)| at).collect();
+        let rows: Vec<_> = known.into_iter().map(|(_, row)| row).collect();
+        apply(db, thread, &wire::remove_runs(thread, &rows, &chosen)?)?;
+    }
+    Ok(())
+}
+
+pub(crate) fn all_threads(db: &Connection) -> Result<Vec<String>, Error> {
+    let what = "listing threads";
+    let mut statement =
+        db.prepare_cached("SELECT DISTINCT thread_id FROM checkpoints").during(what)?;
+    let threads = statement.query_map([], |row| row.get(0)).during(what)?;
+    threads.collect::<rusqlite::Result<_>>().during(what)
+}
+
+pub(crate) fn prune(db: &Connection, thread: &str, keep: Keep) -> Result<usize, Error> {
+    let rows: Vec<_> = know(db, thread)?.into_iter().map(|(_, row)| row).collect();
+    let removal = wire::thin_out(&rows, keep);
+    apply(db, thread, &removal)?;
+    Ok(removal.gone.len())
+}
+
+/// What has to be known of each checkpoint of a thread to decide whether it may go.
+fn know(db: &Connection, thread: &str) -> Result<Vec<(Metadata, wire::Row)>, Error> {
+    let what = || format!("looking over thread `{thread}`");
+    let sql = "SELECT checkpoint_ns, checkpoint_id, parent_checkpoint_id, metadata \
+               FROM checkpoints WHERE thread_id = ?1";
+    let mut statement = db.prepare_cached(sql).during(what())?;
+    let mut rows = statement.query([thread]).during(what())?;
+    let mut found: Vec<(Arc<str>, CheckpointId, Option<CheckpointId>, Metadata)> = Vec::new();
+    while let Some(row) = rows.next().during(what())? {
+        let ns: Arc<str> = row.get(0).during(what())?;
+        let id: String = row.get(1).during(what())?;
+        let parent: Option<String> = row.get(2).during(what())?;
+        let bytes = row.get_ref(3).during(what())?.as_bytes_or_null().ok().flatten();
+        let read = || -> Result<_, Error> {
+            let parent = parent.map(|parent| parent.parse()).transpose()?;
+            Ok((id.parse()?, parent, wire::metadata_from_json(bytes.unwrap_or_default())?))
+        };
+        let (id, parent, metadata) =
+            read().map_err(|error| wire::damaged(thread, &ns, &id, &error))?;
+        found.push((ns, id, parent, metadata));
+    }
+    // The values of checkpoints are only of interest where some have to be rebuilt.
+    let deltas = found.iter().any(|(_, _, _, metadata)| !metadata.delta_counters.is_empty());
+    let mut values = if deltas { valued(db, thread)? } else { BTreeMap::new() };
+    let row = |(ns, id, parent, metadata): (Arc<str>, _, _, _)| {
+        let values = values.remove(&(ns.to_string(), id)).unwrap_or_default();
+        let row = wire::Row::new(&ns, id, parent, &metadata, values);
+        (metadata, row)
+    };
+    Ok(found.into_iter().map(row).collect())
+}
+
+type Valued = BTreeMap<(String, CheckpointId), BTreeSet<Arc<str>>>;
+
+/// The channels that have a value, for each checkpoint of a thread.
+fn valued(db: &Connection, thread: &str) -> Result<Valued, Error> {
+    let what = || format!("looking over thread `{thread}`");
+    let sql = "SELECT checkpoint_ns, checkpoint_id, type, checkpoint FROM checkpoints \
+               WHERE thread_id = ?1";
+    let mut statement = db.prepare_cached(sql).during(what())?;
+    let mut rows = statement.query([thread]).during(what())?;
+    let mut found = Valued::new();
+    while let Some(row) = rows.next().during(what())? {
+        let (ns, id): (String, String) = (row.get(0).during(what())?, row.get(1).during(what())?);
+        let channels = || -> Result<_, Error> {
+            let (tag, bytes) = (row.get_ref(2).during(what())?, row.get_ref(3).during(what())?);
+            let bytes = read::msgpack(tag, bytes)?;
+            let channels =
+                CheckpointParts::new(&bytes, Limits::DEFAULT)?.channels(Limits::DEFAULT)?;
+            Ok((id.parse()?, channels))
+        };
+        let (key, channels) =
+            channels().map_err(|error: Error| wire::damaged(thread, &ns, &id, &error))?;
+        found.insert((ns, key), channels.into_iter().collect());
+    }
+    Ok(found)
+}
+
+fn apply(db: &Connection, thread: &str, removal: &Removal) -> Result<(), Error> {
+    let change = || -> rusqlite::Result<()> {
+        for (ns, id) in &removal.gone {
+            let key = params![thread, ns, id.to_string()];
+            let row = "WHERE thread_id = ?1 AND checkpoint_ns = ?2 AND checkpoint_id = ?3";
+            db.prepare_cached(&format!("DELETE FROM writes {row}"))?.execute(key)?;
+            db.prepare_cached(&format!("DELETE FROM checkpoints {row}"))?.execute(key)?;
+        }
+        for (ns, id) in &removal.orphaned {
+            let sql = "UPDATE checkpoints SET parent_checkpoint_id = NULL \
+                       WHERE thread_id = ?1 AND checkpoint_ns = ?2 AND checkpoint_id = ?3";
+            db.prepare_cached(sql)?.execute(params![thread, ns, id.to_string()])?;
+        }
+        Ok(())
+    };
+    change().during(format_args!("removing checkpoints of thread `{thread}`"))
+}
+
+pub(crate) fn threads(db: &Connection, query: &ThreadQuery) -> Result<ThreadPage, Error> {
+    let what = "listing threads";
+    let heads = heads(db, query).during(what)?;
+    let more = heads.len() > query.limit;
+    let mut page = ThreadPage::default();
+    for (thread, head) in heads.into_iter().take(query.limit) {
+        page.threads.push(info(db, thread, head)?);
+    }
+    page.next = page
+        .threads
+        .last()
+        .filter(|_| more)
+        .map(|last| ThreadCursor { head: last.head, thread: last.thread.clone() });
+    Ok(page)
+}
+
+/// The threads of a page and the first of the next. What has no id that we could name is left out.
+fn heads(db: &Connection, query: &ThreadQuery) -> rusqlite::Result<Vec<(Arc<str>, CheckpointId)>> {
+    let from = match &query.after {
+        Some(_) => "WHERE head <= ?1 AND (head < ?1 OR thread_id > ?2)",
+        None => "WHERE ?1 = ?2",
+    };
+    let sql = format!(
+        "SELECT thread_id, head FROM superstep_threads {from} ORDER BY head DESC, thread_id"
+    );
+    let after = query.after.as_ref();
+    let head = after.map(|after| after.head.to_string()).unwrap_or_default();
+    let thread = after.map(|after| after.thread.clone()).unwrap_or_default();
+    let mut statement = db.prepare_cached(&sql)?;
+    let mut rows = statement.query(params![head, thread])?;
+    let mut found = Vec::new();
+    while found.len() <= query.limit {
+        let Some(row) = rows.next()? else { break };
+        if let Ok(head) = row.get::<_, String>(1)?.parse() {
+            found.push((row.get(0)?, head));
+        }
+    }
+    Ok(found)
+}
+
+fn info(db: &Connection, thread: Arc<str>, head: CheckpointId) -> Result<ThreadInfo, Error> {
+    let what = || format!("reading the head of thread `{thread}`");
+    let sql = "SELECT metadata FROM checkpoints \
+               WHERE thread_id = ?1 AND checkpoint_ns = '' AND checkpoint_id = ?2";
+    let mut statement = db.prepare_cached(sql).during(what())?;
+    let key = params![thread, head.to_string()];
+    let bytes = statement
+        .query_row(key, |row| Ok(row.get_ref(0)?.as_bytes_or_null()?.unwrap_or_default().to_vec()));
+    let metadata = wire::metadata_from_json(&bytes.during(what())?);
+    let pending = writes(db, &thread, head)?.and_then(|writes| wire::open_questions(&writes));
+    let damage = metadata.as_ref().err().or(pending.as_ref().err());
+    let damage = damage.map(|error| wire::damaged(&thread, "", head, error).to_string());
+    let (metadata, pending) = (metadata.ok(), pending.unwrap_or_default());
+    Ok(ThreadInfo { thread, head, metadata, pending, damage })
+}
+
+/// Who wrote what at a checkpoint, with the values of questions alone. The inner error is damage.
+fn writes(
+    db: &Connection,
+    thread: &str,
+    head: CheckpointId,
+) -> Result<Result<Vec<PendingWrite>, Error>, Error> {
+    let what = || format!("reading the questions of thread `{thread}`");
+    let sql = "SELECT task_id, task_path, idx, channel, \
+               CASE channel WHEN '__interrupt__' THEN type ELSE 'null' END, \
+               CASE channel WHEN '__interrupt__' THEN value END FROM writes \
+               WHERE thread_id = ?1 AND checkpoint_ns = '' AND checkpoint_id = ?2";
+    let mut statement = db.prepare_cached(sql).during(what())?;
+    let mut rows = statement.query(params![thread, head.to_string()]).during(what())?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next().during(what())? {
+        match read::write(row) {
+            Ok(write) => found.push(write),
+            Err(damage) => return Ok(Err(damage)),
+        }
+    }
+    found.sort_by(|a, b| (&a.path, a.task, a.index).cmp(&(&b.path, b.task, b.index)));
+    Ok(Ok(found))
+}

@@ -1,0 +1,177 @@
+//! The tables, and how a connection is set up.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, ErrorCode};
+use superstep_checkpoint::Error;
+
+use crate::error::During;
+use crate::options::{SqliteOptions, Synchronous};
+
+/// The tables of the other engine, to the letter, for a file that has none.
+const TABLES: &str = "
+CREATE TABLE IF NOT EXISTS checkpoints (
+    thread_id TEXT NOT NULL,
+    checkpoint_ns TEXT NOT NULL DEFAULT '',
+    checkpoint_id TEXT NOT NULL,
+    parent_checkpoint_id TEXT,
+    type TEXT,
+    checkpoint BLOB,
+    metadata BLOB,
+    PRIMARY KEY (thread_id, checkpoint_ns, checkpoint_id)
+);
+CREATE TABLE IF NOT EXISTS writes (
+    thread_id TEXT NOT NULL,
+    checkpoint_ns TEXT NOT NULL DEFAULT '',
+    checkpoint_id TEXT NOT NULL,
+    task_id TEXT NOT NULL,
+    task_path TEXT NOT NULL DEFAULT '',
+    idx INTEGER NOT NULL,
+    channel TEXT NOT NULL,
+    type TEXT,
+    value BLOB,
+    PRIMARY KEY (thread_id, checkpoint_ns, checkpoint_id, task_id, idx)
+);
+";
+
+const CHECKPOINTS: [&str; 7] = [
+    "thread_id",
+    "checkpoint_ns",
+    "checkpoint_id",
+    "parent_checkpoint_id",
+    "type",
+    "checkpoint",
+    "metadata",
+];
+
+/// Without `task_path`, which files of older versions do not have.
+const WRITES: [&str; 8] =
+    ["thread_id", "checkpoint_ns", "checkpoint_id", "task_id", "idx", "channel", "type", "value"];
+
+/// The version of what we add.
+const OURS: i64 = 1;
+
+/// The head of each thread, kept up to date by triggers, so that it holds whoever writes.
+const HEADS: &str = "
+CREATE TABLE superstep_schema (v INTEGER PRIMARY KEY);
+CREATE TABLE superstep_threads (thread_id TEXT PRIMARY KEY, head TEXT NOT NULL) WITHOUT ROWID;
+CREATE INDEX superstep_threads_by_head ON superstep_threads (head DESC, thread_id);
+INSERT INTO superstep_threads
+    SELECT thread_id, max(checkpoint_id) FROM checkpoints WHERE checkpoint_ns = '' GROUP BY thread_id;
+CREATE TRIGGER superstep_head_added AFTER INSERT ON checkpoints WHEN NEW.checkpoint_ns = '' BEGIN
+    INSERT INTO superstep_threads VALUES (NEW.thread_id, NEW.checkpoint_id)
+    ON CONFLICT (thread_id) DO UPDATE SET head = excluded.head WHERE excluded.head > head;
+END;
+CREATE TRIGGER superstep_head_removed AFTER DELETE ON checkpoints
+WHEN OLD.checkpoint_ns = '' AND OLD.checkpoint_id = (
+    SELECT head FROM superstep_threads WHERE thread_id = OLD.thread_id
+) BEGIN
+    DELETE FROM superstep_threads WHERE thread_id = OLD.thread_id;
+    INSERT INTO superstep_threads
+        SELECT thread_id, checkpoint_id FROM checkpoints
+        WHERE thread_id = OLD.thread_id AND checkpoint_ns = ''
+        ORDER BY checkpoint_id DESC LIMIT 1;
+END;
+INSERT INTO superstep_schema VALUES (1);
+";
+
+/// Makes a connection ready; `name` is the database, for messages.
+pub(crate) fn configure(db: &Connection, name: &str, options: &SqliteOptions) -> Result<(), Error> {
+    let what = || format!("opening `{name}`");
+    db.busy_timeout(options.busy_timeout).during(what())?;
+    let synchronous = match options.synchronous {
+        Synchronous::Full => "FULL",
+        Synchronous::Normal => "NORMAL",
+    };
+    db.pragma_update(None, "synchronous", synchronous).during(what())?;
+    db.set_prepared_statement_cache_capacity(64);
+    Ok(())
+}
+
+/// Makes the tables, or checks those that are there. Several processes may do this at once.
+pub(crate) fn set_up(db: &Connection, name: &str, options: &SqliteOptions) -> Result<(), Error> {
+    let what = || format!("setting up `{name}`");
+    wal(db, options.busy_timeout).during(what())?;
+    db.execute_batch("BEGIN IMMEDIATE").during(what())?;
+    let done = make(db, name);
+    let end = if done.is_ok() { "COMMIT" } else { "ROLLBACK" };
+    let ended = db.execute_batch(end).during(what());
+    done.and(ended)
+}
+
+/// Turning on WAL needs the file for itself for a moment, and SQLite does not wait for that on its own.
+fn wal(db: &Connection, patience: Duration) -> rusqlite::Result<()> {
+    let start = Instant::now();
+    loop {
+        let mode =
+            db.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get::<_, String>(0));
+        match mode {
+            Err(error)
+                if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
+                    && start.elapsed() < patience =>
+            {
+                thread::sleep(Duration::from_millis(5));
+            }
+            // A database in memory answers `memory`, which is as good.
+            other => return other.map(drop),
+        }
+    }
+}
+
+fn make(db: &Connection, name: &str) -> Result<(), Error> {
+    let what = || format!("setting up `{name}`");
+    db.execute_batch(TABLES).during(what())?;
+    check(db, name, "checkpoints", &CHECKPOINTS, &[])?;
+    let writes = check(db, name, "writes", &WRITES, &["task_path"])?;
+    if !writes.iter().any(|column| column == "task_path") {
+        let add = "ALTER TABLE writes ADD COLUMN task_path TEXT NOT NULL DEFAULT ''";
+        db.execute_batch(add).during(what())?;
+    }
+    let exists = "SELECT count(*) FROM sqlite_schema WHERE name = 'superstep_schema'";
+    if db.query_row(exists, [], |row| row.get::<_, i64>(0)).during(what())? == 0 {
+        return db.execute_batch(HEADS).during(what());
+    }
+    let newest = "SELECT coalesce(max(v), 0) FROM superstep_schema";
+    let v: i64 = db.query_row(newest, [], |row| row.get(0)).during(what())?;
+    if v > OURS {
+        return Err(Error::invalid(format_args!(
+            "`{name}` was set up by a newer version (schema {v}, this one knows {OURS}); update superstep"
+        )));
+    }
+    Ok(())
+}
+
+/// The columns of a table, if it is the table we know.
+fn check(
+    db: &Connection,
+    name: &str,
+    table: &str,
+    needed: &[&str],
+    optional: &[&str],
+) -> Result<Vec<String>, Error> {
+    let what = || format!("setting up `{name}`");
+    let mut columns = Vec::new();
+    let mut unknown = None;
+    let sql = "SELECT name, \"notnull\" AND dflt_value IS NULL FROM pragma_table_info(?1)";
+    let mut statement = db.prepare(sql).during(what())?;
+    let mut rows = statement.query([table]).during(what())?;
+    while let Some(row) = rows.next().during(what())? {
+        let column: String = row.get(0).during(what())?;
+        let must_be_given: bool = row.get(1).during(what())?;
+        let known = needed.contains(&column.as_str()) || optional.contains(&column.as_str());
+        if must_be_given && !known {
+            unknown = Some(column.clone());
+        }
+        columns.push(column);
+    }
+    let missing = needed.iter().find(|column| !columns.iter().any(|known| known == *column));
+    let problem = match (missing, unknown) {
+        (Some(column), _) => format!("has no column `{column}`, so it is of another kind"),
+        (None, Some(column)) => format!("needs a value for column `{column}`, so it is newer"),
+        (None, None) => return Ok(columns),
+    };
+    Err(Error::invalid(format_args!(
+        "table `{table}` of `{name}` {problem} than this version knows; use another file, or update superstep"
+    )))
+}

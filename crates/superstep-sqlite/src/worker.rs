@@ -1,0 +1,257 @@
+//! The threads that own the connections.
+
+use std::path::Path;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use rusqlite::{Connection, OpenFlags};
+use superstep_checkpoint::Error;
+use tokio::sync::oneshot;
+
+use crate::error::During;
+use crate::options::SqliteOptions;
+use crate::schema;
+
+/// How many requests are committed together at most. Beyond that the first would wait for the last without gain.
+const BATCH_MAX: usize = 512;
+
+/// The way to the threads; when it is dropped they finish what they were given and end.
+pub(crate) struct Workers {
+    name: String,
+    writer: Sender<Box<dyn Job>>,
+    /// `None` for a database in memory, which has one connection.
+    readers: Option<Sender<Box<dyn Job>>>,
+}
+
+impl Workers {
+    pub(crate) async fn open(path: &Path, options: &SqliteOptions) -> Result<Self, Error> {
+        let name = path.display().to_string();
+        let writer = {
+            let (path, name, options) = (path.to_owned(), name.clone(), options.clone());
+            start("superstep-sqlite-writer", move || {
+                let db = connect(&path, &name, &options)?;
+                schema::set_up(&db, &name, &options)?;
+                Ok(db)
+            })
+        };
+        let (ready, writer) = writer?;
+        answered(ready, &name).await?;
+        let (readers, jobs) = channel();
+        let jobs = Arc::new(Mutex::new(jobs));
+        for _ in 0..options.readers {
+            let (ready, done) = oneshot::channel();
+            let (path, title, options) = (path.to_owned(), name.clone(), options.clone());
+            let jobs = jobs.clone();
+            spawn("superstep-sqlite-reader", move || match connect(&path, &title, &options) {
+                Ok(db) => {
+                    drop(ready.send(Ok(())));
+                    serve_reads(&db, &jobs);
+                }
+                Err(error) => drop(ready.send(Err(error))),
+            })?;
+            answered(done, &name).await?;
+        }
+        Ok(Self { name, writer, readers: Some(readers) })
+    }
+
+    pub(crate) async fn in_memory(options: &SqliteOptions) -> Result<Self, Error> {
+        let name = ":memory:".to_owned();
+        let options = options.clone();
+        let (ready, writer) = start("superstep-sqlite-memory", move || {
+            let db = Connection::open_in_memory().during("opening a database in memory")?;
+            schema::configure(&db, ":memory:", &options)?;
+            schema::set_up(&db, ":memory:", &options)?;
+            Ok(db)
+        })?;
+        answered(ready, &name).await?;
+        Ok(Self { name, writer, readers: None })
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Runs `work` in a transaction it may share with others. What it changed is on the disk when this returns `Ok`, and
+    /// taken back when it returns an error.
+    pub(crate) async fn write<T, F>(&self, work: F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
+    {
+        self.ask(&self.writer, work).await
+    }
+
+    /// Runs `work` on one state of the database.
+    pub(crate) async fn read<T, F>(&self, work: F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
+    {
+        self.ask(self.readers.as_ref().unwrap_or(&self.writer), work).await
+    }
+
+    async fn ask<T, F>(&self, to: &Sender<Box<dyn Job>>, work: F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
+    {
+        let (reply, answer) = oneshot::channel();
+        let request = Request { work: Some(work), result: None, reply };
+        // If the thread is gone the request is dropped, and its reply with it.
+        drop(to.send(Box::new(request)));
+        answered(answer, &self.name).await
+    }
+}
+
+async fn answered<T>(answer: oneshot::Receiver<Result<T, Error>>, name: &str) -> Result<T, Error> {
+    answer.await.unwrap_or_else(|gone| {
+        Err(Error::backend(format!("the thread that works on `{name}` has ended"), gone))
+    })
+}
+
+type Started = (oneshot::Receiver<Result<(), Error>>, Sender<Box<dyn Job>>);
+
+/// Starts the thread that writes, on a connection it opens itself.
+fn start(
+    thread: &str,
+    open: impl FnOnce() -> Result<Connection, Error> + Send + 'static,
+) -> Result<Started, Error> {
+    let (ready, done) = oneshot::channel();
+    let (sender, jobs) = channel();
+    spawn(thread, move || match open() {
+        Ok(db) => {
+            drop(ready.send(Ok(())));
+            serve_writes(&db, &jobs);
+        }
+        Err(error) => drop(ready.send(Err(error))),
+    })?;
+    Ok((done, sender))
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Error> {
+    let started = thread::Builder::new().name(name.to_owned()).spawn(work);
+    started.map(drop).map_err(|error| Error::backend("starting a thread for the database", error))
+}
+
+fn connect(path: &Path, name: &str, options: &SqliteOptions) -> Result<Connection, Error> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_CREATE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let db = Connection::open_with_flags(path, flags).during(format_args!("opening `{name}`"))?;
+    schema::configure(&db, name, options)?;
+    Ok(db)
+}
+
+/// Something to be done on a connection, and someone who waits for it.
+trait Job: Send {
+    /// Whether nobody waits any more.
+    fn is_abandoned(&self) -> bool;
+    /// Does it; says whether it succeeded.
+    fn run(&mut self, db: &Connection) -> bool;
+    /// Tells the result, unless what it did was lost.
+    fn finish(self: Box<Self>, lost: Option<&Error>);
+}
+
+struct Request<T, F> {
+    work: Option<F>,
+    result: Option<Result<T, Error>>,
+    reply: oneshot::Sender<Result<T, Error>>,
+}
+
+impl<T, F> Job for Request<T, F>
+where
+    T: Send,
+    F: FnOnce(&Connection) -> Result<T, Error> + Send,
+{
+    fn is_abandoned(&self) -> bool {
+        self.reply.is_closed()
+    }
+
+    fn run(&mut self, db: &Connection) -> bool {
+        self.result = self.work.take().map(|work| work(db));
+        matches!(self.result, Some(Ok(_)))
+    }
+
+    fn finish(self: Box<Self>, lost: Option<&Error>) {
+        let result = match (self.result, lost) {
+            (Some(Err(error)), _) => Err(error),
+            (Some(Ok(value)), None) => Ok(value),
+            (_, Some(lost)) => Err(repeat(lost)),
+            (None, None) => return,
+        };
+        drop(self.reply.send(result));
+    }
+}
+
+/// The same failure, for the next of those it concerns.
+fn repeat(error: &Error) -> Error {
+    let source = std::error::Error::source(error).map_or_else(String::new, ToString::to_string);
+    Error::backend(error.to_string(), source)
+}
+
+fn serve_reads(db: &Connection, jobs: &Mutex<Receiver<Box<dyn Job>>>) {
+    loop {
+        let next = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(mut job) = next else { return };
+        if job.is_abandoned() {
+            continue;
+        }
+        // One state of the database for all statements of the request.
+        let begun = db.execute_batch("BEGIN").during("reading from the database");
+        if begun.is_ok() {
+            job.run(db);
+            drop(db.execute_batch("ROLLBACK"));
+        }
+        job.finish(begun.err().as_ref());
+    }
+}
+
+fn serve_writes(db: &Connection, jobs: &Receiver<Box<dyn Job>>) {
+    while let Ok(first) = jobs.recv() {
+        let more = std::iter::from_fn(|| jobs.try_recv().ok()).take(BATCH_MAX - 1);
+        let batch: Vec<_> =
+            std::iter::once(first).chain(more).filter(|job| !job.is_abandoned()).collect();
+        let mut waiting = batch.into_iter();
+        while waiting.len() > 0 {
+            commit_together(db, &mut waiting);
+        }
+    }
+}
+
+/// Runs jobs in one transaction until none is left or the transaction is lost.
+fn commit_together(db: &Connection, waiting: &mut std::vec::IntoIter<Box<dyn Job>>) {
+    if let Err(error) = db.execute_batch("BEGIN IMMEDIATE").during("writing to the database") {
+        waiting.for_each(|job| job.finish(Some(&error)));
+        return;
+    }
+    let mut done = Vec::with_capacity(waiting.len());
+    let mut lost = None;
+    for mut job in waiting.by_ref() {
+        lost = run_apart(db, job.as_mut()).err();
+        done.push(job);
+        // A full disk, for one, takes the whole transaction back; those that come after get one of their own.
+        if lost.is_some() {
+            break;
+        }
+    }
+    if lost.is_none() {
+        lost = db.execute_batch("COMMIT").during("committing to the database").err();
+    }
+    if !db.is_autocommit() {
+        drop(db.execute_batch("ROLLBACK"));
+    }
+    for job in done {
+        job.finish(lost.as_ref());
+    }
+}
+
+/// Runs one job so that it can be taken back without the others.
+///
+/// An error means that the transaction is of no more use.
+fn run_apart(db: &Connection, job: &mut dyn Job) -> Result<(), Error> {
+    let what = "writing to the database";
+    db.execute_batch("SAVEPOINT job").during(what)?;
+    let end = if job.run(db) { "RELEASE job" } else { "ROLLBACK TO job; RELEASE job" };
+    db.execute_batch(end).during(what)
+}

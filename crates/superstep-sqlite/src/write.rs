@@ -1,0 +1,147 @@
+//! Storing checkpoints and writes. Everything here runs inside a transaction.
+
+use std::sync::Arc;
+
+use rusqlite::{Connection, OptionalExtension, params};
+use superstep_checkpoint::{Blob, CheckpointId, Error, Put, TaskWrites, wire};
+
+use crate::error::During;
+use crate::read;
+
+/// A checkpoint ready to be stored.
+pub(crate) struct Row {
+    put: Put,
+    checkpoint: Vec<u8>,
+    metadata: String,
+}
+
+impl Row {
+    pub(crate) fn new(put: Put) -> Result<Self, Error> {
+        let checkpoint = wire::checkpoint_to_msgpack(&put.checkpoint).map_err(|error| {
+            Error::codec(format_args!("a checkpoint of thread `{}`: {error}", put.thread))
+        })?;
+        let metadata = wire::metadata_to_json(&put.metadata)?;
+        Ok(Self { put, checkpoint, metadata })
+    }
+
+    pub(crate) fn store(&self, db: &Connection) -> Result<(), Error> {
+        let Put { thread, ns, parent, writes, checkpoint, .. } = &self.put;
+        self.check_head(db)?;
+        if !writes.is_empty() {
+            put_writes(db, thread, ns, wire::parent_of_writes(&self.put)?, writes)?;
+        }
+        let sql = "INSERT OR REPLACE INTO checkpoints (thread_id, checkpoint_ns, checkpoint_id, \
+                   parent_checkpoint_id, type, checkpoint, metadata) \
+                   VALUES (?1, ?2, ?3, ?4, 'msgpack', ?5, ?6)";
+        let what = || format!("storing checkpoint {} of thread `{thread}`", checkpoint.id);
+        let mut statement = db.prepare_cached(sql).during(what())?;
+        let stored = statement.execute(params![
+            thread,
+            ns,
+            checkpoint.id.to_string(),
+            parent.map(|parent| parent.to_string()),
+            self.checkpoint,
+            self.metadata.as_bytes(),
+        ]);
+        stored.map(drop).during(what())
+    }
+
+    /// The head has to be the one the writer knows, unless the checkpoint only replaces itself.
+    fn check_head(&self, db: &Connection) -> Result<(), Error> {
+        let Put { thread, ns, head, checkpoint, .. } = &self.put;
+        let found = read::head(db, thread, ns)?;
+        if found == *head || is_stored(db, thread, ns, checkpoint.id)? {
+            return Ok(());
+        }
+        Err(Error::Conflict {
+            thread: thread.to_string(),
+            ns: ns.to_string(),
+            expected: *head,
+            found,
+        })
+    }
+}
+
+pub(crate) fn put_writes(
+    db: &Connection,
+    thread: &str,
+    ns: &str,
+    checkpoint: CheckpointId,
+    tasks: &[TaskWrites],
+) -> Result<(), Error> {
+    if !is_stored(db, thread, ns, checkpoint)? {
+        return Err(Error::Unknown {
+            thread: thread.to_owned(),
+            ns: ns.to_owned(),
+            id: checkpoint,
+        });
+    }
+    for (task, slot, expected) in wire::expectations(tasks)? {
+        let key = params![thread, ns, checkpoint.to_string(), task.to_string(), slot];
+        if slot_value(db, key)? != expected.value {
+            return Err(wire::overtaken(thread, ns, checkpoint, task, expected));
+        }
+    }
+    for task in tasks {
+        store_task(db, thread, ns, checkpoint, task).during(format_args!(
+            "storing writes at checkpoint {checkpoint} of thread `{thread}`"
+        ))?;
+    }
+    Ok(())
+}
+
+fn store_task(
+    db: &Connection,
+    thread: &str,
+    ns: &str,
+    checkpoint: CheckpointId,
+    writes: &TaskWrites,
+) -> rusqlite::Result<()> {
+    let (checkpoint, task) = (checkpoint.to_string(), writes.task.to_string());
+    if writes.replaces {
+        let sql = "DELETE FROM writes WHERE thread_id = ?1 AND checkpoint_ns = ?2 \
+                   AND checkpoint_id = ?3 AND task_id = ?4";
+        db.prepare_cached(sql)?.execute(params![thread, ns, checkpoint, task])?;
+    }
+    for (slot, channel, value) in wire::slots(writes) {
+        let mut statement = db.prepare_cached(if slot.replaces {
+            "INSERT OR REPLACE INTO writes (thread_id, checkpoint_ns, checkpoint_id, task_id, \
+             task_path, idx, channel, type, value) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
+        } else {
+            "INSERT OR IGNORE INTO writes (thread_id, checkpoint_ns, checkpoint_id, task_id, \
+             task_path, idx, channel, type, value) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
+        })?;
+        let (tag, bytes) = (value.tag().as_str(), value.bytes());
+        let path = &writes.path;
+        let row = params![thread, ns, checkpoint, task, path, slot.index, channel, tag, bytes];
+        statement.execute(row)?;
+    }
+    Ok(())
+}
+
+fn is_stored(
+    db: &Connection,
+    thread: &str,
+    ns: &str,
+    checkpoint: CheckpointId,
+) -> Result<bool, Error> {
+    let sql = "SELECT 1 FROM checkpoints WHERE thread_id = ?1 AND checkpoint_ns = ?2 \
+               AND checkpoint_id = ?3";
+    let exists = || db.prepare_cached(sql)?.exists(params![thread, ns, checkpoint.to_string()]);
+    exists().during(format_args!("looking for checkpoint {checkpoint} of thread `{thread}`"))
+}
+
+fn slot_value(db: &Connection, key: &[&dyn rusqlite::ToSql]) -> Result<Option<Blob>, Error> {
+    let sql = "SELECT type, value FROM writes WHERE thread_id = ?1 AND checkpoint_ns = ?2 \
+               AND checkpoint_id = ?3 AND task_id = ?4 AND idx = ?5";
+    let look = || {
+        let mut statement = db.prepare_cached(sql)?;
+        let found = statement.query_row(key, |row| {
+            let tag: String = row.get(0)?;
+            let bytes: Option<Arc<[u8]>> = row.get(1)?;
+            Ok(Blob::new(tag.as_str().into(), bytes.unwrap_or_default()))
+        });
+        found.optional()
+    };
+    look().during("comparing what is stored with what is expected")
+}

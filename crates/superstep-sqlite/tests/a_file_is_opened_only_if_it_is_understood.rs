@@ -1,0 +1,87 @@
+//! Tables that are not ours, or newer, are refused before anything is changed; old ones are brought up to date.
+
+mod world;
+
+use rusqlite::Connection;
+use superstep_checkpoint::{Checkpointer, ThreadQuery};
+use superstep_sqlite::SqliteSaver;
+use world::{Dir, Line, chain, writes};
+
+async fn refusal(dir: &Dir) -> String {
+    chain(&SqliteSaver::open(dir.file()).await.expect_err("refused"))
+}
+
+#[tokio::test]
+async fn other_tables_of_the_same_name_are_refused() {
+    let dir = Dir::new();
+    let raw = Connection::open(dir.file()).expect("a file");
+    raw.execute_batch("CREATE TABLE checkpoints (thread_id TEXT, checkpoint_ns TEXT)")
+        .expect("a table");
+    let text = refusal(&dir).await;
+    assert!(text.contains("`checkpoints`") && text.contains("`checkpoint_id`"), "{text}");
+    let tables = "SELECT count(*) FROM sqlite_schema WHERE type = 'table'";
+    let count: i64 = raw.query_row(tables, [], |row| row.get(0)).expect("a count");
+    assert_eq!(count, 1, "nothing was added");
+}
+
+#[tokio::test]
+async fn a_column_that_must_be_given_is_refused() {
+    let dir = Dir::new();
+    drop(SqliteSaver::open(dir.file()).await.expect("a file"));
+    let raw = Connection::open(dir.file()).expect("a file");
+    raw.execute_batch(
+        "DROP TABLE writes; CREATE TABLE writes (thread_id, checkpoint_ns, checkpoint_id, task_id, \
+         task_path, idx, channel, type, value, tenant TEXT NOT NULL)",
+    )
+    .expect("a table");
+    let text = refusal(&dir).await;
+    assert!(text.contains("`tenant`") && text.contains("update"), "{text}");
+}
+
+#[tokio::test]
+async fn a_newer_schema_is_refused() {
+    let dir = Dir::new();
+    drop(SqliteSaver::open(dir.file()).await.expect("a file"));
+    let raw = Connection::open(dir.file()).expect("a file");
+    raw.execute_batch("INSERT INTO superstep_schema VALUES (2)").expect("a row");
+    let text = refusal(&dir).await;
+    assert!(text.contains("schema 2") && text.contains("update superstep"), "{text}");
+}
+
+#[tokio::test]
+async fn what_is_no_database_is_refused() {
+    let dir = Dir::new();
+    std::fs::write(dir.file(), "once upon a time, there was no database in here\n".repeat(50))
+        .expect("a file");
+    let text = refusal(&dir).await;
+    assert!(text.contains("threads.db") && text.contains("no SQLite database"), "{text}");
+    let nowhere = SqliteSaver::open(dir.file().join("below")).await.expect_err("refused");
+    assert!(chain(&nowhere).contains("below"), "{nowhere}");
+}
+
+/// Files of the reference before 3.1.2 have no `task_path`, and none has our list of heads.
+#[tokio::test]
+async fn an_old_file_is_brought_up_to_date() {
+    let dir = Dir::new();
+    let raw = Connection::open(dir.file()).expect("a file");
+    raw.execute_batch(
+        "CREATE TABLE checkpoints (thread_id TEXT NOT NULL, checkpoint_ns TEXT NOT NULL DEFAULT '', \
+         checkpoint_id TEXT NOT NULL, parent_checkpoint_id TEXT, type TEXT, checkpoint BLOB, \
+         metadata BLOB, PRIMARY KEY (thread_id, checkpoint_ns, checkpoint_id)); \
+         CREATE TABLE writes (thread_id TEXT NOT NULL, checkpoint_ns TEXT NOT NULL DEFAULT '', \
+         checkpoint_id TEXT NOT NULL, task_id TEXT NOT NULL, idx INTEGER NOT NULL, \
+         channel TEXT NOT NULL, type TEXT, value BLOB, \
+         PRIMARY KEY (thread_id, checkpoint_ns, checkpoint_id, task_id, idx)); \
+         INSERT INTO checkpoints VALUES ('old', '', '1f1e1343-b0b3-6f28-8001-f615d72d0c55', NULL, \
+         'msgpack', x'81a17604', '{\"source\": \"loop\", \"step\": 1}')",
+    )
+    .expect("tables");
+    let saver = SqliteSaver::open(dir.file()).await.expect("a file");
+    let mut line = Line::new("new");
+    let id = line.put(&saver).await;
+    saver.put_writes("new", "", id, writes(&[("a", 1)])).await.expect("stored");
+    let head = saver.get("new", "", None).await.expect("read").expect("a head");
+    assert_eq!(head.writes[0].path, "p");
+    let page = saver.threads(ThreadQuery::new(9)).await.expect("a page");
+    assert_eq!(page.threads.len(), 2, "those from before are listed");
+}

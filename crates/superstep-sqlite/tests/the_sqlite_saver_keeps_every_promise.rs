@@ -1,0 +1,41 @@
+//! A file is held to the cases every saver is held to, with two savers that have it open; so is a database in memory.
+
+mod world;
+
+use std::sync::Mutex;
+
+use superstep_checkpoint::AnyCheckpointer;
+use superstep_conformance::savers::{self, Subject};
+use superstep_sqlite::{SqliteSaver, Synchronous};
+use world::Dir;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_keeps_every_promise() {
+    let dirs = Mutex::new(Vec::new());
+    let report = savers::run(|| async {
+        let dir = Dir::new();
+        let open = || async {
+            // What is tested does not depend on when the disk confirms; the tests are faster.
+            let options = SqliteSaver::options().synchronous(Synchronous::Normal);
+            AnyCheckpointer::new(options.open(dir.file()).await.expect("a file"))
+        };
+        let subject = Subject { saver: open().await, other: open().await };
+        dirs.lock().expect("not poisoned").push(dir);
+        subject
+    })
+    .await;
+    println!("{report}");
+    report.assert_passed();
+    assert_eq!(report.passed(), savers::names().count(), "{report}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_in_memory_keeps_every_promise() {
+    let report = savers::run(|| async {
+        let saver = AnyCheckpointer::new(SqliteSaver::in_memory().await.expect("a database"));
+        Subject { saver: saver.clone(), other: saver }
+    })
+    .await;
+    report.assert_passed();
+    assert_eq!(report.passed(), savers::names().count(), "{report}");
+}

@@ -1,0 +1,102 @@
+//! Whether a thread that another version of the graph stored can go on with this one.
+
+use superstep_checkpoint::Value;
+
+use super::drive::Driver;
+use super::ids;
+use super::plan::plan;
+use crate::error::{RunError, nearest};
+
+impl Driver {
+    /// Finds what is stored as the thread's next work and would be passed over without a word.
+    ///
+    /// Values of channels that the graph no longer has are no such thing: they are kept in every checkpoint that follows.
+    pub(super) fn check_fits(&mut self) -> Result<(), RunError> {
+        if self.layout.lenient {
+            return Ok(());
+        }
+        let mut problems = self.lost_triggers();
+        for packet in &self.head.sends {
+            if self.layout.node(&packet.node).is_none() {
+                let near = self.near(&packet.node);
+                problems.push(format!(
+                    "something was dispatched to node `{}`, which the graph does not have{near}",
+                    packet.node
+                ));
+            }
+        }
+        problems.extend(self.lost_work());
+        if problems.is_empty() {
+            return Ok(());
+        }
+        let thread = self.run.thread.clone().unwrap_or_default();
+        Err(RunError::Stale { thread, problems })
+    }
+
+    fn near(&self, name: &str) -> String {
+        nearest(name, self.layout.nodes.iter().filter(|def| !def.hidden).map(|def| &*def.name))
+    }
+
+    /// Triggers that are set, of nodes and joins that the graph does not have.
+    fn lost_triggers(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        for (name, blob) in self.recorder.unknown(&self.layout) {
+            if let Some(node) = name.strip_prefix("branch:to:") {
+                let near = self.near(node);
+                problems.push(format!(
+                    "node `{node}` was to run next, but the graph has no such node{near}"
+                ));
+            } else if let Some(join) = name.strip_prefix("join:") {
+                if !blob.to_value().is_ok_and(|barrier| is_empty(&barrier)) {
+                    let (members, target) = join.rsplit_once(':').unwrap_or((join, "?"));
+                    problems.push(format!(
+                        "node `{target}` was waiting for {}, some of which had come to their end, but the graph has no such join",
+                        members.split('+').map(|m| format!("`{m}`")).collect::<Vec<_>>().join(", ")
+                    ));
+                }
+            }
+        }
+        problems
+    }
+
+    /// Work of nodes that this graph would not run here.
+    fn lost_work(&mut self) -> Vec<String> {
+        if self.pending.is_empty() {
+            return Vec::new();
+        }
+        let mut head = self.head.clone();
+        head.updated = None;
+        let planned = plan(&self.layout, &head);
+        let superstep = self.superstep();
+        let known: Vec<_> =
+            self.entries(&superstep, planned).iter().map(|entry| entry.task.id()).collect();
+        let mut problems = Vec::new();
+        for (id, record) in self.pending.all() {
+            let Some(node) = ids::pulled(&record.path).filter(|_| !known.contains(&id)) else {
+                continue;
+            };
+            let did = match (record.is_finished(), record.questions.is_empty()) {
+                (true, _) => "had come to its end",
+                (false, false) => "waits for an answer",
+                // A failed node left nothing that could be lost.
+                (false, true) => continue,
+            };
+            let why = match self.layout.node(node) {
+                Some(_) => "what leads to it has changed".to_owned(),
+                None => format!("the graph has no such node{}", self.near(node)),
+            };
+            problems.push(format!("node `{node}` {did} here, but {why}"));
+        }
+        problems.sort();
+        problems
+    }
+}
+
+/// Whether nobody has come to a barrier: it is stored as a set, or as a set and whether the run was ending.
+fn is_empty(barrier: &Value) -> bool {
+    match barrier {
+        Value::Set(seen) => seen.is_empty(),
+        Value::List(parts) => parts.first().is_none_or(is_empty),
+        _ => false,
+    }
+}

@@ -336,7 +336,7 @@ impl<T: Recordable> Call<'static, T> {
         });
         lock(&superstep.started).push(Started { future });
         superstep.wake();
-        Spawned { told }
+        Spawned { told: Some(told) }
     }
 }
 
@@ -358,17 +358,23 @@ impl<'a, T: Recordable> IntoFuture for Call<'a, T> {
 /// A recorded call that runs beside the node. Await it for the result.
 #[derive(Debug)]
 pub struct Spawned<T> {
-    told: oneshot::Receiver<Result<T, NodeError>>,
+    /// Nothing if the call stopped to ask: then there is nothing to wait for any more.
+    told: Option<oneshot::Receiver<Result<T, NodeError>>>,
 }
 
 impl<T> Future for Spawned<T> {
     type Output = Result<T, NodeError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        match Pin::new(&mut self.told).poll(cx) {
+        let Some(told) = &mut self.told else { return Poll::Pending };
+        match Pin::new(told).poll(cx) {
             Poll::Ready(Ok(result)) => Poll::Ready(result),
-            // The call stopped to ask, and so will this task.
-            Poll::Ready(Err(_)) | Poll::Pending => Poll::Pending,
+            Poll::Ready(Err(_)) => {
+                // The call stopped to ask, and so will this task, when all its other calls have ended.
+                self.told = None;
+                Poll::Pending
+            }
+            Poll::Pending => Poll::Pending,
         }
     }
 }

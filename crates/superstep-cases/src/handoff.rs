@@ -136,10 +136,10 @@ pub(crate) fn hand_all(python: &str, paths: &[String]) -> Result<bool, String> {
                 let found = hand(&case, &file, split, calls, engines);
                 match (found, divergences.reason(&name)) {
                     (Ok(()), _) => passed += 1,
-                    (Err(_), Some(_)) => diverging += 1,
-                    (Err(how), None) => {
-                        failed += 1;
-                        println!("FAIL {name}, {first} makes the first {split} of {calls} calls");
+                    (Err(how), reason) => {
+                        let word = if reason.is_some() { "DIVERGES" } else { "FAIL" };
+                        *(if reason.is_some() { &mut diverging } else { &mut failed }) += 1;
+                        println!("{word} {name}, {first} makes the first {split} of {calls} calls");
                         println!("     {how}");
                     }
                 }

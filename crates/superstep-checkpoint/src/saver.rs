@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -159,7 +159,12 @@ async fn walk_deltas<C: Checkpointer + ?Sized>(
         channels.iter().map(|name| (name.clone(), DeltaHistory::default())).collect();
     let mut open: Vec<Arc<str>> = channels.to_vec();
     let mut parent = saver.get(thread, ns, Some(id)).await?.and_then(|stored| stored.parent);
+    // Parents are given by callers, and a ring of them must not be walked for ever.
+    let mut visited = BTreeSet::from([id]);
     while let (Some(at), false) = (parent, open.is_empty()) {
+        if !visited.insert(at) {
+            break;
+        }
         let stored = saver.get(thread, ns, Some(at)).await?;
         let stored = stored.ok_or_else(|| wire::broken_chain(thread, ns, at, id))?;
         open.retain(|channel| {

@@ -1,4 +1,4 @@
-//! The derive macros of superstep. Use them through the `superstep` crate, which re-exports them and documents in its
+//! The macros of superstep. Use them through the `superstep` crate, which re-exports them and documents in its
 //! module `state` what they write and how to write it by hand.
 //!
 //! Each macro works in three steps, one file each: `parse` reads what stands in the source, `check` finds out what it
@@ -7,13 +7,14 @@
 
 mod check;
 mod errors;
+mod function;
 mod generate;
 mod parse;
 #[cfg(test)]
 mod tests;
 
 use proc_macro2::TokenStream;
-use syn::DeriveInput;
+use syn::{DeriveInput, ItemFn};
 
 use crate::errors::Errors;
 
@@ -41,6 +42,40 @@ pub fn derive_state(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
 pub fn derive_view(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     let input = syn::parse_macro_input!(input as DeriveInput);
     view(&input).into()
+}
+
+/// Turns an async function into a recorded call: a function with a `&Task` before its arguments, which returns a
+/// `superstep::func::Call`.
+///
+/// The arguments must be `Serialize`, `Clone`, `Send`, `Sync` and `'static`: they are compared when the call returns its
+/// record, and the call may be tried again. An argument of type `Task` is not one of the arguments of the call; it is the
+/// call's own task. The function returns a `Result`.
+///
+/// `#[task(name = "charge")]` gives the call another name than that of the function, `#[task(crate = path)]` says where to
+/// find `superstep`, if it is not `::superstep`.
+#[proc_macro_attribute]
+pub fn task(
+    options: proc_macro::TokenStream,
+    item: proc_macro::TokenStream,
+) -> proc_macro::TokenStream {
+    let item = syn::parse_macro_input!(item as ItemFn);
+    function::task(options.into(), item).into()
+}
+
+/// Turns an async function into a workflow: a function without arguments, which returns a `superstep::func::Entrypoint`.
+///
+/// The function takes one input, which must be `Deserialize`, and the `Task` it runs in, either or both. It returns a
+/// `Result`.
+///
+/// `#[entrypoint(name = "order")]` gives the workflow another name than that of the function, `#[entrypoint(crate = path)]`
+/// says where to find `superstep`, if it is not `::superstep`.
+#[proc_macro_attribute]
+pub fn entrypoint(
+    options: proc_macro::TokenStream,
+    item: proc_macro::TokenStream,
+) -> proc_macro::TokenStream {
+    let item = syn::parse_macro_input!(item as ItemFn);
+    function::entrypoint(options.into(), item).into()
 }
 
 fn state(input: &DeriveInput) -> TokenStream {

@@ -13,6 +13,15 @@ use superstep_checkpoint::{
 
 use crate::error::During;
 
+const CHECKPOINT: &str = "SELECT thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, \
+                          checkpoint, metadata FROM checkpoints \
+                          WHERE thread_id = ?1 AND checkpoint_ns = ?2 AND checkpoint_id = ?3";
+
+const HEAD: &str = "SELECT thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, \
+                    checkpoint, metadata FROM checkpoints \
+                    WHERE thread_id = ?1 AND checkpoint_ns = ?2 \
+                    ORDER BY checkpoint_id DESC LIMIT 1";
+
 const WRITES: &str = "SELECT task_id, task_path, idx, channel, type, value FROM writes \
                       WHERE thread_id = ?1 AND checkpoint_ns = ?2 AND checkpoint_id = ?3";
 
@@ -34,22 +43,11 @@ pub(crate) fn get(
     ns: &str,
     id: Option<CheckpointId>,
 ) -> Result<Option<Stored>, Error> {
-    let sql = match id {
-        Some(_) => {
-            "SELECT thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, \
-             metadata FROM checkpoints \
-             WHERE thread_id = ?1 AND checkpoint_ns = ?2 AND checkpoint_id = ?3"
-        }
-        None => {
-            "SELECT thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, \
-             metadata FROM checkpoints WHERE thread_id = ?1 AND checkpoint_ns = ?2 \
-             ORDER BY checkpoint_id DESC LIMIT 1"
-        }
-    };
     let what = || format!("reading a checkpoint of thread `{thread}`");
     let id = id.map(|id| id.to_string());
     let mut key: Vec<&dyn ToSql> = vec![&thread, &ns];
     key.extend(id.as_ref().map(|id| id as &dyn ToSql));
+    let sql = if id.is_some() { CHECKPOINT } else { HEAD };
     let mut statement = db.prepare_cached(sql).during(what())?;
     let mut rows = statement.query(key.as_slice()).during(what())?;
     let Some(row) = rows.next().during(what())? else { return Ok(None) };
@@ -57,16 +55,23 @@ pub(crate) fn get(
     stored(row, metadata(row)?, &mut writes).map(Some)
 }
 
+/// Sorts keys, which are in an index, and then reads one checkpoint after another: sorting whole rows would carry the
+/// values of every checkpoint through memory before the first is given.
 pub(crate) fn list(db: &Connection, query: &Query) -> Result<Vec<Stored>, Error> {
     let what = "listing checkpoints";
     let (sql, key) = list_statement(query);
     let key: Vec<&dyn ToSql> = key.iter().map(|text| text as &dyn ToSql).collect();
-    let mut statement = db.prepare_cached(&sql).during(what)?;
+    let mut keys = db.prepare_cached(&sql).during(what)?;
+    let mut checkpoints = db.prepare_cached(CHECKPOINT).during(what)?;
     let mut writes = db.prepare_cached(WRITES).during(what)?;
-    let mut rows = statement.query(key.as_slice()).during(what)?;
+    let mut keys = keys.query(key.as_slice()).during(what)?;
     let mut found = Vec::new();
     while found.len() < query.limit.unwrap_or(usize::MAX) {
-        let Some(row) = rows.next().during(what)? else { break };
+        let Some(key) = keys.next().during(what)? else { break };
+        let [thread, ns, id]: [String; 3] =
+            [key.get(0).during(what)?, key.get(1).during(what)?, key.get(2).during(what)?];
+        let mut rows = checkpoints.query(params![thread, ns, id]).during(what)?;
+        let Some(row) = rows.next().during(what)? else { continue };
         // Compared here and not in SQL: metadata that is no JSON would fail the query for every thread, and every saver
         // is to understand a filter in the same way.
         let metadata = metadata(row)?;
@@ -79,10 +84,7 @@ pub(crate) fn list(db: &Connection, query: &Query) -> Result<Vec<Stored>, Error>
 
 /// Values are bound, never part of the text.
 fn list_statement(query: &Query) -> (String, Vec<String>) {
-    let mut sql = String::from(
-        "SELECT thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, \
-         metadata FROM checkpoints",
-    );
+    let mut sql = String::from("SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints");
     let mut key = Vec::new();
     for (condition, value) in [
         ("thread_id =", query.thread.as_ref().map(ToString::to_string)),

@@ -53,6 +53,9 @@ const WRITES: [&str; 8] =
 const OURS: i64 = 1;
 
 /// The head of each thread, kept up to date by triggers, so that it holds whoever writes.
+///
+/// No statement of a trigger can meet a conflict: the policy of the statement that fired it would apply, and the other engine
+/// inserts with `OR REPLACE`.
 const HEADS: &str = "
 CREATE TABLE superstep_schema (v INTEGER PRIMARY KEY);
 CREATE TABLE superstep_threads (thread_id TEXT PRIMARY KEY, head TEXT NOT NULL) WITHOUT ROWID;
@@ -60,8 +63,10 @@ CREATE INDEX superstep_threads_by_head ON superstep_threads (head DESC, thread_i
 INSERT INTO superstep_threads
     SELECT thread_id, max(checkpoint_id) FROM checkpoints WHERE checkpoint_ns = '' GROUP BY thread_id;
 CREATE TRIGGER superstep_head_added AFTER INSERT ON checkpoints WHEN NEW.checkpoint_ns = '' BEGIN
-    INSERT INTO superstep_threads VALUES (NEW.thread_id, NEW.checkpoint_id)
-    ON CONFLICT (thread_id) DO UPDATE SET head = excluded.head WHERE excluded.head > head;
+    INSERT INTO superstep_threads SELECT NEW.thread_id, NEW.checkpoint_id
+        WHERE NOT EXISTS (SELECT 1 FROM superstep_threads WHERE thread_id = NEW.thread_id);
+    UPDATE superstep_threads SET head = NEW.checkpoint_id
+        WHERE thread_id = NEW.thread_id AND head < NEW.checkpoint_id;
 END;
 CREATE TRIGGER superstep_head_removed AFTER DELETE ON checkpoints
 WHEN OLD.checkpoint_ns = '' AND OLD.checkpoint_id = (

@@ -89,7 +89,7 @@ pub use run::{
 };
 pub use state::State;
 #[cfg(feature = "derive")]
-pub use superstep_macros::{State, View};
+pub use superstep_macros::{State, View, entrypoint, task};
 
 /// The beginning of a graph: an edge from here leads to its first node.
 pub const START: &str = engine::START;
@@ -108,7 +108,7 @@ pub mod prelude {
         RetryPolicy, RunError, START, StateGraph, Task, TimeoutPolicy,
     };
     #[cfg(feature = "derive")]
-    pub use superstep_macros::{State, View};
+    pub use superstep_macros::{State, View, entrypoint, task};
 }
 
 /// The programs in the README compile.

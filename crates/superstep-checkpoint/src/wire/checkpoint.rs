@@ -228,12 +228,20 @@ pub fn checkpoint_from_msgpack(bytes: &[u8], limits: Limits) -> Result<Checkpoin
             versions_seen.insert_mut(node.into(), at(node, read_versions(raw, limits))?);
         }
     }
-    let channel_versions = match parts.field("channel_versions") {
+    let mut channel_versions = match parts.field("channel_versions") {
         Some(raw) => at("channel_versions", read_versions(raw, limits))?,
         None => SharedMap::new_sync(),
     };
+    let v = parts.v(limits)?;
+    if let Some(raw) = parts.field("pending_sends").filter(|raw| v < 4 && !is_nothing(raw)) {
+        // Before format 4 dispatches had a field of their own; since then they are the value of a channel.
+        let newest = channel_versions.values().max().cloned();
+        channel_values.insert_mut(DISPATCHES.into(), blob(raw));
+        channel_versions
+            .insert_mut(DISPATCHES.into(), newest.unwrap_or_else(|| Version::after(0, 0)));
+    }
     Ok(Checkpoint {
-        v: parts.v(limits)?,
+        v,
         id: parts.text("id", limits)?.parse()?,
         ts: parts.text("ts", limits)?,
         channel_values,
@@ -241,6 +249,14 @@ pub fn checkpoint_from_msgpack(bytes: &[u8], limits: Limits) -> Result<Checkpoin
         versions_seen,
         updated_channels: updated(&parts, limits)?,
     })
+}
+
+/// The channel that holds dispatches.
+const DISPATCHES: &str = "__pregel_tasks";
+
+/// Whether this is null or an empty list.
+fn is_nothing(raw: &[u8]) -> bool {
+    matches!(raw, [0xc0] | [0x90])
 }
 
 fn at<T>(field: &str, result: Result<T, Error>) -> Result<T, Error> {

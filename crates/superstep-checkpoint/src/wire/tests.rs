@@ -104,6 +104,23 @@ fn a_newer_format_is_refused_with_the_way_out() {
 }
 
 #[test]
+fn dispatches_of_old_checkpoints_are_the_value_of_a_channel() {
+    let old = |v: u32, sends: &str| {
+        let mut bytes = checkpoint_to_msgpack(&Checkpoint { v, ..sample() }).expect("bytes");
+        bytes[0] = 0x88;
+        bytes.extend(hex("ad 70656e64696e675f73656e6473"));
+        bytes.extend(hex(sends));
+        checkpoint_from_msgpack(&bytes, Limits::DEFAULT).expect("a checkpoint")
+    };
+    let found = old(3, "91 05");
+    assert_eq!(found.value("__pregel_tasks"), Some(&Blob::encode(&[5]).expect("a blob")));
+    assert_eq!(found.version("__pregel_tasks"), found.version("__start__"));
+    for (v, sends) in [(3, "90"), (4, "91 05")] {
+        assert_eq!(old(v, sends), Checkpoint { v, ..sample() }, "{v} {sends}");
+    }
+}
+
+#[test]
 fn versions_that_are_numbers_stay_numbers_and_sort_by_size() {
     let [nine, ten] = [9, 10].map(|n| version_from_value(&Value::Int(n)).expect("a version"));
     assert!(nine < ten);

@@ -386,3 +386,20 @@ pub(crate) async fn threads_that_were_deleted_are_not_listed(
     let page = saver.threads(ThreadQuery::new(1)).await?;
     same(listed(&page), ["a"], "the one that changed last")
 }
+
+pub(crate) async fn threads_are_not_moved_by_what_is_stored_late(
+    Subject { saver, .. }: Subject,
+) -> Case {
+    touch(&saver, &["a", "b"]).await?;
+    let head = read(&saver, "a", "", None).await?.checkpoint.id;
+    let mut line = Line::new(&saver, "a", "");
+    let mut old = line.next();
+    old.checkpoint.id = CheckpointId::from_bytes([1; 16]);
+    old.head = Some(head);
+    saver.put(old.clone()).await?;
+    // Stored again, it is replaced.
+    saver.put(old).await?;
+    let page = saver.threads(ThreadQuery::new(10)).await?;
+    same(listed(&page), ["b", "a"], "threads")?;
+    same(page.threads[1].head, head, "the head")
+}

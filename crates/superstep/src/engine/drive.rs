@@ -67,6 +67,8 @@ pub(crate) struct Opening {
     pub(crate) graph: Arc<Compiled>,
     pub(crate) saver: Option<AnyCheckpointer>,
     pub(crate) ns: Arc<str>,
+    /// The namespace that streams show, if it is another one.
+    pub(crate) shown: Option<Arc<str>>,
     /// The checkpoints of the graphs around this one.
     pub(crate) parents: Arc<BTreeMap<String, CheckpointId>>,
     pub(crate) at: Option<CheckpointId>,
@@ -161,7 +163,7 @@ impl Driver {
     }
 
     async fn open(opening: Opening) -> Result<Self, RunError> {
-        let Opening { run, graph, saver, ns, parents, at, input, breakpoints, caller, keys } =
+        let Opening { run, graph, saver, ns, shown, parents, at, input, breakpoints, caller, keys } =
             opening;
         let layout = graph.layout.clone();
         let limit = run.recursion_limit.unwrap_or(RECURSION_LIMIT);
@@ -174,8 +176,9 @@ impl Driver {
                     .to_owned(),
             ));
         }
+        let shown = shown.unwrap_or_else(|| ns.clone());
         let emitter =
-            Arc::new(Emitter { run: run.clone(), layout: layout.clone(), ns: ns.clone(), keys });
+            Arc::new(Emitter { run: run.clone(), layout: layout.clone(), ns: shown, keys });
         let mut driver = Self {
             head: Head::new(&layout),
             recorder: Recorder::new(&layout),

@@ -36,6 +36,7 @@ impl Task {
             run: superstep.run.clone(),
             saver,
             ns,
+            shown: None,
             parents: Arc::new(superstep.parents()),
             at: None,
             input: Input::Value(input),

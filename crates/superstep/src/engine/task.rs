@@ -399,7 +399,8 @@ impl Task {
     pub fn emit<T: Serialize>(&self, value: T) {
         self.note_progress();
         let run = &self.inner.superstep.run;
-        if let Some(sink) = run.sink_for(crate::run::Mode::Custom, &self.inner.superstep.ns) {
+        if let Some(sink) = run.sink_for(crate::run::Mode::Custom, &self.inner.superstep.emitter.ns)
+        {
             match to_value(&value) {
                 Ok(value) => sink.push(&self.outer_ns(), Data::Custom(value)),
                 Err(error) => {
@@ -413,7 +414,9 @@ impl Task {
     pub fn emit_message<T: Serialize>(&self, chunk: T) {
         self.note_progress();
         let run = &self.inner.superstep.run;
-        if let Some(sink) = run.sink_for(crate::run::Mode::Messages, &self.inner.superstep.ns) {
+        if let Some(sink) =
+            run.sink_for(crate::run::Mode::Messages, &self.inner.superstep.emitter.ns)
+        {
             match to_value(&chunk) {
                 Ok(chunk) => {
                     if let Some(id) = chunk.get("id").and_then(Value::as_str) {
@@ -453,7 +456,9 @@ impl Task {
     fn outer_ns(&self) -> Arc<str> {
         match &self.inner.identity {
             Identity::Called { ns, .. } | Identity::Handler { ns, .. } => ns.clone(),
-            Identity::Triggered(_) | Identity::Dispatched(_) => self.inner.superstep.ns.clone(),
+            Identity::Triggered(_) | Identity::Dispatched(_) => {
+                self.inner.superstep.emitter.ns.clone()
+            }
         }
     }
 

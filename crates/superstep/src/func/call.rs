@@ -25,6 +25,28 @@ pub trait Recordable: Serialize + DeserializeOwned + Clone + Send + Sync + 'stat
 
 impl<T: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Recordable for T {}
 
+/// A `Result`, taken apart: what a function that is made a recorded call returns.
+#[diagnostic::on_unimplemented(
+    message = "a recorded call returns a `Result`, not `{Self}`",
+    note = "return `Result<T, NodeError>`"
+)]
+pub trait Fallible {
+    /// What it is if all went well.
+    type Value;
+}
+
+impl<T, E> Fallible for Result<T, E> {
+    type Value = T;
+}
+
+/// Arguments as data, for [`Call::args`]: a tuple becomes a list. What has no form as data is an empty list.
+pub fn arguments(args: &impl Serialize) -> Value {
+    match to_value(args) {
+        Ok(Value::Null) | Err(_) => Value::List(Vec::new()),
+        Ok(args) => args,
+    }
+}
+
 type Make<'a, T> = Box<dyn Fn(Task) -> TaskFuture<'a, T> + Send + Sync + 'a>;
 
 /// A call whose result is recorded: after a pause or a crash it returns the record instead of running again.

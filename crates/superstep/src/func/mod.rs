@@ -1,7 +1,38 @@
 //! Recorded calls, and workflows that are plain functions.
+//!
+//! A workflow is an async function; what must not happen twice stands in recorded calls. `#[task]` makes a call of a
+//! function, `#[entrypoint]` a workflow:
+//!
+//! ```
+//! use superstep::prelude::*;
+//! use superstep::{entrypoint, task};
+//!
+//! #[task]
+//! async fn charge(cents: u64) -> Result<String, NodeError> {
+//!     Ok(format!("charged {cents}"))
+//! }
+//!
+//! #[entrypoint]
+//! async fn order(cents: u64, task: Task) -> Result<String, NodeError> {
+//!     let receipt = charge(&task, cents).retry(3).await?;
+//!     let ship: bool = task.interrupt("ship it?").await;
+//!     Ok(format!("{receipt}, shipped: {ship}"))
+//! }
+//!
+//! # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
+//! let app = order().compile().with_checkpointer(MemorySaver::new());
+//! let thread = app.thread("order-1");
+//! let asked = thread.invoke(Value::from(4200)).await?.interrupted().expect("a question");
+//! assert_eq!(asked[0].value, Value::from("ship it?"));
+//! let said = thread.resume(true).await?.done();
+//! assert_eq!(said, Some(Value::from("charged 4200, shipped: true")));
+//! # Ok::<_, RunError>(()) }).unwrap();
+//! ```
+//!
+//! Both only save typing: [`Task::call`](crate::Task::call) and [`Entrypoint::new`] do the same by hand.
 
 mod call;
 mod entrypoint;
 
-pub use call::{Call, Recordable, Spawned};
+pub use call::{Call, Fallible, Recordable, Spawned, arguments};
 pub use entrypoint::{Entrypoint, Final, IntoFinal};

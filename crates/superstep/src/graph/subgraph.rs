@@ -7,7 +7,7 @@ use super::compiled::{Compiled, CompiledGraph, Memory};
 use crate::engine::{StartValue, Task, value_input};
 use crate::error::{NodeError, RunError};
 use crate::node::{AnyNode, BoxFuture, FromTask, IntoNode, IntoOutput, Invocation, Node, Output};
-use crate::run::{InputKind, IntoInput};
+use crate::run::{InputKind, IntoInput, Outcome};
 use crate::state::{State, Writes};
 
 /// A graph as a node of another, with functions that lead in and out of it.
@@ -197,5 +197,22 @@ impl Task {
     ) -> Result<O, RunError> {
         let state = run_inside::<T>(self, graph.inner().clone(), input.into_input().kind).await?;
         Ok((graph.finish)(state))
+    }
+
+    /// Runs a graph on a thread of its own, as part of this run: with its context, store, control and stream, and in the same
+    /// storage.
+    ///
+    /// The other thread has a life of its own. If the graph stops to ask, or drains, that is what comes back, and this task
+    /// goes on; whoever answers addresses the other thread. With `()` as input the other thread goes on where it is.
+    ///
+    /// # Errors
+    /// The graph failed, or the thread is the one this task runs on.
+    pub async fn invoke_on<T: State, O>(
+        &self,
+        graph: &CompiledGraph<T, O>,
+        thread: impl Into<Arc<str>>,
+        input: impl IntoInput<T>,
+    ) -> Result<Outcome<O>, RunError> {
+        crate::run::run_beside(self, graph, thread.into(), input.into_input()).await
     }
 }

@@ -19,6 +19,7 @@ pub use input::{Input, IntoInput};
 pub use invoke::Invoke;
 pub use options::RunOptions;
 pub(crate) use options::Target;
+pub(crate) use options::run_beside;
 pub use outcome::{Interrupted, Outcome};
 pub use snapshot::{CheckpointRef, Inner, RawSnapshot, Snapshot, TaskSnapshot};
 pub use stream::RunStream;

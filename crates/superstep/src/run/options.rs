@@ -8,7 +8,7 @@ use super::input::{Input, InputKind};
 use super::outcome::{Interrupted, Outcome};
 use super::snapshot::CheckpointRef;
 use crate::engine::{
-    self, Context, Finish, How, Layout, Opening, Replay, Run, Sink, StartValue, drive,
+    self, Context, Finish, How, Layout, Opening, Replay, Run, Sink, StartValue, Task, drive,
 };
 use crate::error::{RunError, nearest};
 use crate::graph::{At, Breakpoints, Compiled, CompiledGraph};
@@ -76,11 +76,7 @@ impl<S: State, O> Target<S, O> {
         let graph = self.graph.inner().clone();
         let context = self.graph.context.extended(&options.context);
         check_context(&graph.layout, &context)?;
-        let input = match input.kind {
-            InputKind::Nothing => engine::Input::Nothing,
-            InputKind::Start(start) => engine::Input::Value(check_input(&graph, start)?),
-            InputKind::Command(command) => engine::Input::Command(command),
-        };
+        let input = begin_with(&graph, input)?;
         let (at, replay) = self.address(&input).await?;
         let mut metadata = self.graph.metadata.clone();
         metadata.extend(options.metadata);
@@ -109,6 +105,7 @@ impl<S: State, O> Target<S, O> {
             run: Arc::new(run),
             saver: graph.saver.clone(),
             ns: "".into(),
+            shown: None,
             parents: Arc::default(),
             at,
             input,
@@ -146,6 +143,65 @@ impl<S: State, O> Target<S, O> {
         let replay = Replay { before: id, visited: Mutex::default(), addressed };
         Ok((root, Some(replay)))
     }
+}
+
+/// Runs a graph on another thread, with everything else that the run of this task has.
+pub(crate) async fn run_beside<S: State, O>(
+    task: &Task,
+    graph: &CompiledGraph<S, O>,
+    thread: Arc<str>,
+    input: Input,
+) -> Result<Outcome<O>, RunError> {
+    let superstep = &task.inner.superstep;
+    let around = &superstep.run;
+    if around.thread.as_ref() == Some(&thread) {
+        return Err(RunError::Invalid(format!(
+            "node `{}` runs on thread `{thread}` itself; call a graph that is to be part of it with `invoke`",
+            task.name()
+        )));
+    }
+    let inner = graph.inner().clone();
+    let context = around.context.extended(&graph.context);
+    check_context(&inner.layout, &context)?;
+    let saver = superstep.saver.clone().or_else(|| inner.saver.clone());
+    let run = Run {
+        thread: Some(thread),
+        keeps: saver.is_some(),
+        store: around.store.clone().or_else(|| inner.store.clone()),
+        cache: around.cache.clone().or_else(|| inner.cache.clone()),
+        context,
+        control: around.control.clone(),
+        durability: around.durability,
+        sink: around.sink.clone(),
+        ids: around.ids.clone(),
+        metadata: around.metadata.clone(),
+        max_concurrency: around.max_concurrency,
+        recursion_limit: around.recursion_limit,
+        answers: Mutex::default(),
+        replay: None,
+    };
+    let opening = Opening {
+        run: Arc::new(run),
+        saver,
+        ns: "".into(),
+        shown: Some(task.namespace_shared()),
+        parents: Arc::default(),
+        at: None,
+        input: begin_with(&inner, input)?,
+        breakpoints: inner.breakpoints.clone(),
+        caller: None,
+        keys: inner.layout.output.clone().into(),
+        graph: inner,
+    };
+    Ok(outcome(drive(opening).await?, graph.finish))
+}
+
+fn begin_with(graph: &Compiled, input: Input) -> Result<engine::Input, RunError> {
+    Ok(match input.kind {
+        InputKind::Nothing => engine::Input::Nothing,
+        InputKind::Start(start) => engine::Input::Value(check_input(graph, start)?),
+        InputKind::Command(command) => engine::Input::Command(command),
+    })
 }
 
 fn outcome<S: State, O>(finish: Finish, shape: fn(Arc<S>) -> O) -> Outcome<O> {

@@ -13,6 +13,7 @@ mod a_failed_node_is_tried_again_as_its_policies_say;
 mod a_failed_router_is_not_skipped;
 mod a_failed_save_stops_the_run;
 mod a_further_attempt_goes_on_with_the_subgraph;
+mod a_graph_on_another_thread_keeps_the_run_around_it;
 mod a_join_waits_for_all_its_members;
 mod a_limit_on_concurrency_does_not_block;
 mod a_missing_context_is_found_before_any_node_runs;
@@ -20,6 +21,7 @@ mod a_node_cannot_change_what_its_siblings_see;
 mod a_node_has_the_time_it_was_given;
 mod a_panic_in_a_node_is_a_failed_task;
 mod a_pause_cannot_be_swallowed;
+mod a_plain_function_is_a_durable_workflow;
 #[cfg(feature = "schemars")]
 mod a_question_describes_its_answer;
 mod a_question_that_nobody_could_answer_is_refused;

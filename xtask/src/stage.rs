@@ -74,6 +74,10 @@ pub(crate) fn test() -> Vec<Stage> {
             "feature `shutdown`",
             "check -p superstep --no-default-features --features shutdown",
         ),
+        Stage::new(
+            "feature `testing`",
+            "check -p superstep --no-default-features --features testing",
+        ),
         conformance(Vec::new()),
         conformance(vec!["--db".to_owned(), "sqlite".to_owned()]),
     ]
@@ -168,6 +172,7 @@ mod tests {
                 "cargo check -p superstep --no-default-features --features derive",
                 "cargo check -p superstep --no-default-features --features schemars",
                 "cargo check -p superstep --no-default-features --features shutdown",
+                "cargo check -p superstep --no-default-features --features testing",
                 "cargo run --release -p superstep-cases -- conformance/cases",
                 "cargo run --release -p superstep-cases -- --db sqlite",
             ]

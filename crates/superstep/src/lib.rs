@@ -59,6 +59,8 @@ pub mod node;
 #[cfg(feature = "shutdown")]
 pub mod shutdown;
 pub mod state;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 mod engine;
 mod graph;

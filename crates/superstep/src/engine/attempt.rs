@@ -12,6 +12,7 @@ use superstep_checkpoint::Blob;
 
 use super::head::{Mark, Packet, StartValue, Write};
 use super::layout::{END, NodeDef, START};
+use super::probe::{self, Attempt, Way};
 use super::task::{Suspension, Task, lock};
 use crate::error::{Code, NodeError, TimeLimit, nearest, panic_text};
 use crate::graph::{RetryPolicy, TimeoutPolicy};
@@ -59,11 +60,14 @@ impl Job {
         let mut attempt = 1;
         loop {
             self.task.begin_attempt(attempt);
-            let error = match self.attempt(def).await {
+            let watched = Attempt::begins(&self.task, def.hidden);
+            let ended = self.attempt(def).await;
+            watched.ends(&self.task, Way::of(&ended)).await;
+            let error = match ended {
                 Ok(end) => return end,
                 Err(error) => error,
             };
-            match retry_after(policies, error, attempt) {
+            match retry_after(policies, error, &self.task) {
                 Ok(wait) => sleep(wait).await,
                 Err(error) => return End::Failed(error),
             }
@@ -119,7 +123,7 @@ impl Drop for Job {
 pub(crate) fn retry_after(
     policies: &[RetryPolicy],
     error: NodeError,
-    failed: u32,
+    task: &Task,
 ) -> Result<std::time::Duration, NodeError> {
     let find = AssertUnwindSafe(|| policies.iter().find(|policy| policy.applies_to(&error)));
     match catch_unwind(find) {
@@ -127,9 +131,9 @@ pub(crate) fn retry_after(
             let text = format!("in a retry policy: {}", panic_text(&*panic));
             Err(NodeError::permanent(text).named("Panic"))
         }
-        Ok(Some(policy)) if failed < policy.attempts_max => {
-            let random = (uuid::Uuid::new_v4().as_u128() & 0xFFFF_FFFF) as f64;
-            Ok(policy.wait(failed, random / f64::from(u32::MAX)))
+        Ok(Some(policy)) if task.attempt() < policy.attempts_max => {
+            let random = probe::random(task);
+            Ok(policy.wait(task.attempt(), f64::from(random) / f64::from(u32::MAX)))
         }
         Ok(_) => Err(error),
     }

@@ -20,7 +20,7 @@ use super::record::{self, Recorder};
 use super::run::Run;
 use super::slots;
 use super::step::{Saving, StepEnd};
-use super::task::{Superstep, Task};
+use super::task::{Gate, Superstep, Task};
 use super::{Layout, ids};
 use crate::error::{Code, RunError};
 use crate::graph::{Breakpoints, Compiled};
@@ -82,6 +82,10 @@ pub(crate) struct Opening {
 /// What a nested graph knows of the task it runs in.
 pub(crate) struct Caller {
     pub(crate) resuming: Option<bool>,
+    /// The checkpoint that the task began from was made from outside, and not by a run.
+    pub(crate) touched: bool,
+    /// Opens when the checkpoint that the task began from is stored.
+    pub(crate) stored: Arc<Gate>,
 }
 
 /// How a graph ended.
@@ -271,6 +275,8 @@ impl Driver {
             number: self.step,
             stop: self.stop,
             resuming: self.resuming,
+            touched: self.is_touched(),
+            stored: Arc::default(),
             records: Mutex::new(self.pending.records()),
             started: Mutex::default(),
             waker: Mutex::default(),
@@ -286,6 +292,13 @@ impl Driver {
             fault: Mutex::default(),
             store: self.run.store.clone().or_else(|| self.graph.store.clone()),
         })
+    }
+
+    fn is_touched(&self) -> bool {
+        let outside =
+            |metadata: &Metadata| matches!(metadata.source, Source::Update | Source::Fork);
+        self.metadata.as_ref().is_some_and(outside)
+            || self.caller.as_ref().is_some_and(|caller| caller.touched)
     }
 
     /// The tasks that were planned, ready to run.
@@ -521,7 +534,14 @@ impl Driver {
         match self.run.durability {
             Durability::Async => {
                 self.settle().await?;
-                self.background = Some(Box::pin(async move { saver.put(put).await }));
+                let around = self.caller.as_ref().map(|caller| caller.stored.clone());
+                self.background = Some(Box::pin(async move {
+                    // What a graph inside a task has done must not outlive the superstep that it was done for.
+                    if let Some(around) = around {
+                        around.pass().await;
+                    }
+                    saver.put(put).await
+                }));
             }
             Durability::Sync | Durability::Exit => saver.put(put).await?,
         }

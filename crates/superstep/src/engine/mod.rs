@@ -38,6 +38,7 @@ mod nest;
 mod open;
 mod pending;
 mod plan;
+mod probe;
 mod record;
 mod run;
 mod slots;
@@ -55,6 +56,9 @@ pub(crate) use head::{StartValue, Write};
 pub(crate) use ids::{Path, node_names};
 pub use interrupt::Asking;
 pub(crate) use layout::{ControlKind, ControlSpec, END, Layout, NodeDef, Reads, START, TASKS};
+pub(crate) use probe::Attempt;
+#[cfg(feature = "testing")]
+pub(crate) use probe::Way;
 pub use run::CheckpointIds;
 pub(crate) use run::{Context, Replay, Run, Sink};
 pub(crate) use snapshot::{Look, SeenRow, look};

@@ -41,7 +41,11 @@ impl Task {
             at: None,
             input: Input::Value(input),
             breakpoints: graph.breakpoints.clone(),
-            caller: Some(Caller { resuming }),
+            caller: Some(Caller {
+                resuming,
+                touched: superstep.touched,
+                stored: superstep.stored.clone(),
+            }),
             keys: graph.layout.output.clone().into(),
             graph,
         };

@@ -95,6 +95,8 @@ impl Driver {
         let begun = self.head.newest > 0;
         let told = self.caller.as_ref().and_then(|caller| caller.resuming);
         let told = told.filter(|_| self.run.replay.is_none() || !start.time_travel);
+        // A graph with a memory may have its history from another call. This one has not come to it yet.
+        let told = told.map(|told| told && !(begun && self.is_from_another_call()));
         let continues = matches!(input, Input::Nothing | Input::Command(_));
         let resuming =
             begun && (start.time_travel && self.is_nested() || told.unwrap_or(continues));
@@ -149,6 +151,17 @@ impl Driver {
         }
         self.resuming = if self.is_nested() { told } else { Some(resuming) };
         Ok(())
+    }
+
+    /// Whether what a nested graph has stored is of an earlier call.
+    ///
+    /// A change from outside leaves the graphs inside where they are, though their checkpoints name the one before it.
+    fn is_from_another_call(&self) -> bool {
+        let Some(caller) = &self.caller else { return false };
+        let inside = self.metadata.as_ref().map(|metadata| &metadata.parents);
+        self.run.replay.is_none()
+            && inside.is_some_and(|inside| *inside != *self.parents)
+            && (!caller.touched || plan(&self.layout, &self.head).is_empty())
     }
 
     /// Writes of earlier commands that no superstep has taken up yet.

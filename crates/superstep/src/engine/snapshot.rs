@@ -262,6 +262,8 @@ pub(super) fn quiet_superstep(look: &Look, stored: &Stored) -> Arc<Superstep> {
         number: stored.metadata.step + 1,
         stop: i64::MAX,
         resuming: None,
+        touched: false,
+        stored: Arc::default(),
         records: Mutex::default(),
         started: Mutex::default(),
         waker: Mutex::default(),

@@ -112,6 +112,7 @@ impl Futures {
                 if saved.is_err() {
                     return Poll::Ready(Happened::Saved(saved.map_err(RunError::from)));
                 }
+                superstep.stored.open();
             }
             if let Some(saved) = self.saves.poll(cx) {
                 return Poll::Ready(Happened::Saved(saved.map_err(RunError::from)));
@@ -188,6 +189,9 @@ impl Driver {
     ) -> Result<StepEnd, RunError> {
         self.use_cache(&mut entries).await?;
         let mut futures = Futures { background: self.background.take(), ..Futures::default() };
+        if futures.background.is_none() {
+            superstep.stored.open();
+        }
         let to_run = |entry: &Entry| entry.writes.is_none() && !entry.handled;
         futures.waiting =
             entries.iter().enumerate().filter(|(_, e)| to_run(e)).map(|(at, _)| at).collect();

@@ -12,7 +12,7 @@ use superstep_checkpoint::{
     AnyCheckpointer, AnyStore, CheckpointId, Interrupt, TaskId, TaskWrites, Value, from_value,
     to_value,
 };
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
 use super::emit::Emitter;
@@ -39,6 +39,10 @@ pub(crate) struct Superstep {
     pub(crate) stop: i64,
     /// Whether graphs that are called in this superstep go on from where they were; unknown after the first one.
     pub(crate) resuming: Option<bool>,
+    /// The checkpoint of this superstep, or of one around it, was made from outside, and not by a run.
+    pub(crate) touched: bool,
+    /// Opens when the checkpoint of this superstep is stored. Graphs inside its tasks store nothing before.
+    pub(crate) stored: Arc<Gate>,
     /// What is stored about tasks of this superstep.
     pub(crate) records: Mutex<HashMap<TaskId, Record>>,
     /// Tasks that were started by other tasks and are to be driven with them.
@@ -65,6 +69,29 @@ pub(crate) struct Superstep {
     pub(crate) flushes: bool,
     /// Something a task did could not be stored: the run ends, whatever the node makes of it.
     pub(crate) fault: Mutex<Option<RunError>>,
+}
+
+/// Opens once, and then stays open.
+#[derive(Default)]
+pub(crate) struct Gate {
+    open: AtomicBool,
+    told: Notify,
+}
+
+impl Gate {
+    pub(crate) fn open(&self) {
+        self.open.store(true, Ordering::Release);
+        self.told.notify_waiters();
+    }
+
+    /// Waits until it is open.
+    pub(crate) async fn pass(&self) {
+        let mut told = std::pin::pin!(self.told.notified());
+        told.as_mut().enable();
+        if !self.open.load(Ordering::Acquire) {
+            told.await;
+        }
+    }
 }
 
 /// A recorded call that the driver has to drive.

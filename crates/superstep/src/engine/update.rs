@@ -149,6 +149,8 @@ impl<'a> Updater<'a> {
             number: self.step(),
             stop: i64::MAX,
             resuming: None,
+            touched: false,
+            stored: Arc::default(),
             records: Mutex::default(),
             started: Mutex::default(),
             waker: Mutex::default(),

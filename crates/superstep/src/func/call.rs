@@ -13,8 +13,8 @@ use superstep_checkpoint::{
 use tokio::sync::oneshot;
 
 use crate::engine::{
-    Inflight, Path, Ran, Started, Task, TaskFuture, Write, cache_key, lock, names, retry_after,
-    run_watched,
+    Attempt, Inflight, Path, Ran, Started, Task, TaskFuture, Write, cache_key, lock, names,
+    retry_after, run_watched,
 };
 use crate::error::{NodeError, panic_text};
 use crate::graph::{CachePolicy, RetryPolicy, TimeoutPolicy};
@@ -284,15 +284,18 @@ impl<'a, T: Recordable> Call<'a, T> {
         let mut attempt = 1;
         loop {
             task.begin_attempt(attempt);
+            let watched = Attempt::begins(task, false);
             let start = AssertUnwindSafe(|| (self.make)(task.clone()));
-            let error = match catch_unwind(start) {
-                Err(panic) => NodeError::panicked(task.name(), &panic_text(&*panic)),
-                Ok(future) => match run_watched(future, task, self.timeout).await {
-                    Ok(ran) => return Ok(ran),
-                    Err(error) => error,
-                },
+            let ended = match catch_unwind(start) {
+                Err(panic) => Err(NodeError::panicked(task.name(), &panic_text(&*panic))),
+                Ok(future) => run_watched(future, task, self.timeout).await,
             };
-            tokio::time::sleep(retry_after(&self.retry, error, attempt)?).await;
+            watched.ends(task, (&ended).into()).await;
+            let error = match ended {
+                Ok(ran) => return Ok(ran),
+                Err(error) => error,
+            };
+            tokio::time::sleep(retry_after(&self.retry, error, task)?).await;
             attempt += 1;
         }
     }
@@ -355,7 +358,7 @@ impl<T: Recordable> Call<'static, T> {
         });
         lock(&superstep.started).push(Started { future });
         superstep.wake();
-        Spawned { told }
+        Spawned { told: Some(told) }
     }
 }
 
@@ -377,17 +380,23 @@ impl<'a, T: Recordable> IntoFuture for Call<'a, T> {
 /// A recorded call that runs beside the node. Await it for the result.
 #[derive(Debug)]
 pub struct Spawned<T> {
-    told: oneshot::Receiver<Result<T, NodeError>>,
+    /// Nothing if the call stopped to ask: then there is nothing to wait for any more.
+    told: Option<oneshot::Receiver<Result<T, NodeError>>>,
 }
 
 impl<T> Future for Spawned<T> {
     type Output = Result<T, NodeError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        match Pin::new(&mut self.told).poll(cx) {
+        let Some(told) = &mut self.told else { return Poll::Pending };
+        match Pin::new(told).poll(cx) {
             Poll::Ready(Ok(result)) => Poll::Ready(result),
-            // The call stopped to ask, and so will this task.
-            Poll::Ready(Err(_)) | Poll::Pending => Poll::Pending,
+            Poll::Ready(Err(_)) => {
+                // The call stopped to ask, and so will this task, when all its other calls have ended.
+                self.told = None;
+                Poll::Pending
+            }
+            Poll::Pending => Poll::Pending,
         }
     }
 }

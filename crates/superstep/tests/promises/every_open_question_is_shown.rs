@@ -34,6 +34,36 @@ async fn of_calls_at_the_same_time() {
     assert_eq!(answers, Value::from(vec!["A".to_owned(), "B".to_owned()]));
 }
 
+/// The node waits for a call that has stopped already when another one stops.
+#[tokio::test(start_paused = true)]
+async fn of_calls_that_ask_one_after_the_other() {
+    let graph = StateGraph::<Log>::new()
+        .add_node("node", |task: Task| async move {
+            let ask = |call: Task| async move {
+                let wait = if call.name() == "early" { 1 } else { 9 };
+                tokio::time::sleep(Duration::from_secs(wait)).await;
+                Ok::<String, NodeError>(call.interrupt(format!("{}?", call.name())).await)
+            };
+            let early = task.call_with("early", ask).spawn();
+            let late = task.call_with("late", ask).spawn();
+            let said = async { Ok::<_, NodeError>((early.await?, late.await?)) };
+            // Waking up for something else, the node looks at the calls again.
+            let said = tokio::time::timeout(Duration::from_secs(60), said).await?;
+            let (early, late) = said?;
+            Ok::<_, NodeError>(log(format!("{early} {late}")))
+        })
+        .add_edge(START, "node")
+        .compile()
+        .expect("a graph");
+    let thread = in_memory(graph, &World::new()).thread("1");
+    let open = questions(thread.invoke(log("in")).await);
+    let mut asked = texts(&open);
+    asked.sort();
+    assert_eq!(asked, ["early?", "late?"]);
+    let answers = open.iter().map(|question| (question.id.clone(), "yes"));
+    assert_eq!(done(thread.resume_all(answers).await).log, ["in", "yes yes"]);
+}
+
 /// F33: the reference returns questions in the order in which they arrive.
 #[tokio::test(start_paused = true)]
 async fn in_the_order_of_tasks() {

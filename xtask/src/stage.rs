@@ -11,7 +11,7 @@ use superstep_testdb::Cluster;
 pub(crate) struct Stage {
     title: &'static str,
     args: Vec<String>,
-    env: Vec<(&'static str, &'static str)>,
+    env: Vec<(&'static str, String)>,
     /// Whether there must be a PostgreSQL server.
     server: bool,
 }
@@ -22,8 +22,8 @@ impl Stage {
         Self { title, args, env: Vec::new(), server: false }
     }
 
-    fn env(mut self, key: &'static str, value: &'static str) -> Self {
-        self.env.push((key, value));
+    pub(crate) fn env(mut self, key: &'static str, value: impl Into<String>) -> Self {
+        self.env.push((key, value.into()));
         self
     }
 
@@ -43,7 +43,10 @@ impl Stage {
     fn command(&self) -> Command {
         let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command.current_dir(root()).args(&self.args);
-        command.env_remove("RUSTFLAGS").env_remove("RUSTDOCFLAGS").envs(self.env.iter().copied());
+        command
+            .env_remove("RUSTFLAGS")
+            .env_remove("RUSTDOCFLAGS")
+            .envs(self.env.iter().map(|(key, value)| (key, value)));
         command
     }
 }
@@ -80,6 +83,7 @@ pub(crate) fn test() -> Vec<Stage> {
         ),
         conformance(Vec::new()),
         conformance(vec!["--db".to_owned(), "sqlite".to_owned()]),
+        conformance(vec!["--db".to_owned(), "postgres".to_owned()]),
     ]
 }
 
@@ -89,16 +93,19 @@ pub(crate) fn conformance(args: Vec<String>) -> Stage {
     if args.is_empty() {
         stage.args.push("conformance/cases".to_owned());
     }
+    let on_server =
+        args.first().zip(args.get(1)).is_some_and(|(flag, db)| flag == "--db" && db == "postgres");
     stage.args.extend(args);
-    stage
+    if on_server { stage.with_server() } else { stage }
 }
 
 /// Hand-offs of these cases, all of them if none are named.
-pub(crate) fn handoff(python: &Path, cases: Vec<String>) -> Stage {
-    let mut stage = Stage::new("hand-off", "run --release -p superstep-cases -- --handoff");
+pub(crate) fn handoff(python: &Path, db: &str, args: &[String]) -> Stage {
+    let command = format!("run --release -p superstep-cases -- --db {db} --handoff");
+    let mut stage = Stage::new("hand-off", &command);
     stage.args.push(python.display().to_string());
-    stage.args.extend(cases);
-    stage
+    stage.args.extend_from_slice(args);
+    if db == "postgres" { stage.with_server() } else { stage }
 }
 
 /// Runs the stages up to the first that fails, and says how long each took.
@@ -175,6 +182,7 @@ mod tests {
                 "cargo check -p superstep --no-default-features --features testing",
                 "cargo run --release -p superstep-cases -- conformance/cases",
                 "cargo run --release -p superstep-cases -- --db sqlite",
+                "cargo run --release -p superstep-cases -- --db postgres",
             ]
         );
     }
@@ -183,8 +191,11 @@ mod tests {
     fn arguments_replace_the_default_cases() {
         let stage = conformance(vec!["one.json".to_owned()]);
         assert_eq!(stage.shown(), "cargo run --release -p superstep-cases -- one.json");
-        let stage = handoff(Path::new("py"), vec!["mine".to_owned()]);
-        assert_eq!(stage.shown(), "cargo run --release -p superstep-cases -- --handoff py mine");
+        let stage = handoff(Path::new("py"), "sqlite", &["mine".to_owned()]);
+        assert_eq!(
+            stage.shown(),
+            "cargo run --release -p superstep-cases -- --db sqlite --handoff py mine"
+        );
     }
 
     /// A feature that nobody added here would never be checked alone.

@@ -50,14 +50,15 @@ impl Driver {
                 problems.push(format!(
                     "node `{node}` was to run next, but the graph has no such node{near}"
                 ));
-            } else if let Some(join) = name.strip_prefix("join:") {
-                if !blob.to_value().is_ok_and(|barrier| is_empty(&barrier)) {
-                    let (members, target) = join.rsplit_once(':').unwrap_or((join, "?"));
-                    problems.push(format!(
-                        "node `{target}` was waiting for {}, some of which had come to their end, but the graph has no such join",
-                        members.split('+').map(|m| format!("`{m}`")).collect::<Vec<_>>().join(", ")
-                    ));
-                }
+            } else if let Some(join) = name.strip_prefix("join:")
+                && !blob.to_value().is_ok_and(|barrier| is_empty(&barrier))
+            {
+                let (members, target) = join.rsplit_once(':').unwrap_or((join, "?"));
+                let members: Vec<_> = members.split('+').map(|name| format!("`{name}`")).collect();
+                problems.push(format!(
+                    "node `{target}` was waiting for {}, some of which had come to their end, but the graph has no such join",
+                    members.join(", ")
+                ));
             }
         }
         problems

@@ -7,6 +7,7 @@ mod world;
 mod a_cached_result_is_used_again;
 mod a_command_is_applied_once_or_refused;
 mod a_conflict_does_not_poison_the_thread;
+mod a_drain_stops_at_the_next_boundary;
 mod a_drawing_shows_every_way;
 mod a_dropped_stream_stops_the_run;
 mod a_failed_node_is_tried_again_as_its_policies_say;

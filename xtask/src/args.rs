@@ -3,7 +3,7 @@ cargo xtask <task>
 
   test                   everything that must hold before a change is merged
   conformance [ARGS]...  run conformance cases; without arguments those in conformance/cases
-  handoff [CASES]...     hand cases to the reference and back, at every split, on SQLite; sets the reference up in target/
+  handoff [CASES]...     hand cases to the reference and back, at every split, on SQLite and PostgreSQL; sets the reference up in target/
   help                   this list
 ";
 

@@ -8,16 +8,37 @@ use std::process::ExitCode;
 
 use args::Task;
 
+/// Adds what needs the reference, if it can be had.
+fn with_reference(stages: Vec<stage::Stage>) -> Vec<stage::Stage> {
+    let python = match reference::python(stage::root()) {
+        Ok(python) => python,
+        Err(problem) => {
+            println!(
+                "== NOT RUN: hand-offs and comparisons with the reference, which needs Python 3.10 or later: {problem}"
+            );
+            return stages;
+        }
+    };
+    let name = python.display().to_string();
+    let mut stages: Vec<_> =
+        stages.into_iter().map(|stage| stage.env("SUPERSTEP_TEST_PYTHON", name.clone())).collect();
+    let one = ["--one-split".to_owned()];
+    stages.extend(["sqlite", "postgres"].map(|db| stage::handoff(&python, db, &one)));
+    stages
+}
+
 fn main() -> ExitCode {
     match args::parse(std::env::args().skip(1)) {
         Ok(Task::Help) => {
             print!("{}", args::HELP);
             ExitCode::SUCCESS
         }
-        Ok(Task::Test) => stage::run(&stage::test()),
+        Ok(Task::Test) => stage::run(&with_reference(stage::test())),
         Ok(Task::Conformance(args)) => stage::run(&[stage::conformance(args)]),
         Ok(Task::Handoff(cases)) => match reference::python(stage::root()) {
-            Ok(python) => stage::run(&[stage::handoff(&python, cases)]),
+            Ok(python) => {
+                stage::run(&["sqlite", "postgres"].map(|db| stage::handoff(&python, db, &cases)))
+            }
             Err(problem) => {
                 eprintln!("there is no reference to hand cases to: {problem}");
                 ExitCode::FAILURE

@@ -4,22 +4,31 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
+use superstep_testdb::Cluster;
+
 /// One cargo command, with a heading.
 #[derive(Debug)]
 pub(crate) struct Stage {
     title: &'static str,
     args: Vec<String>,
-    env: Vec<(&'static str, &'static str)>,
+    env: Vec<(&'static str, String)>,
+    /// Whether there must be a PostgreSQL server.
+    server: bool,
 }
 
 impl Stage {
     fn new(title: &'static str, args: &str) -> Self {
         let args = args.split_whitespace().map(str::to_owned).collect();
-        Self { title, args, env: Vec::new() }
+        Self { title, args, env: Vec::new(), server: false }
     }
 
-    fn env(mut self, key: &'static str, value: &'static str) -> Self {
-        self.env.push((key, value));
+    pub(crate) fn env(mut self, key: &'static str, value: impl Into<String>) -> Self {
+        self.env.push((key, value.into()));
+        self
+    }
+
+    fn with_server(mut self) -> Self {
+        self.server = true;
         self
     }
 
@@ -34,7 +43,10 @@ impl Stage {
     fn command(&self) -> Command {
         let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command.current_dir(root()).args(&self.args);
-        command.env_remove("RUSTFLAGS").env_remove("RUSTDOCFLAGS").envs(self.env.iter().copied());
+        command
+            .env_remove("RUSTFLAGS")
+            .env_remove("RUSTDOCFLAGS")
+            .envs(self.env.iter().map(|(key, value)| (key, value)));
         command
     }
 }
@@ -49,7 +61,7 @@ pub(crate) fn test() -> Vec<Stage> {
     vec![
         Stage::new("format", "fmt --all --check"),
         Stage::new("lints", "clippy --workspace --all-targets --all-features -- -D warnings"),
-        Stage::new("tests", "test --workspace --all-features"),
+        Stage::new("tests", "test --workspace --all-features").with_server(),
         Stage::new("documentation", "doc --workspace --all-features --no-deps")
             .env("RUSTDOCFLAGS", "-D warnings"),
         Stage::new("without features", "check -p superstep --no-default-features"),
@@ -71,6 +83,7 @@ pub(crate) fn test() -> Vec<Stage> {
         ),
         conformance(Vec::new()),
         conformance(vec!["--db".to_owned(), "sqlite".to_owned()]),
+        conformance(vec!["--db".to_owned(), "postgres".to_owned()]),
     ]
 }
 
@@ -80,28 +93,34 @@ pub(crate) fn conformance(args: Vec<String>) -> Stage {
     if args.is_empty() {
         stage.args.push("conformance/cases".to_owned());
     }
+    let on_server =
+        args.first().zip(args.get(1)).is_some_and(|(flag, db)| flag == "--db" && db == "postgres");
     stage.args.extend(args);
-    stage
+    if on_server { stage.with_server() } else { stage }
 }
 
 /// Hand-offs of these cases, all of them if none are named.
-pub(crate) fn handoff(python: &Path, cases: Vec<String>) -> Stage {
-    let mut stage = Stage::new("hand-off", "run --release -p superstep-cases -- --handoff");
+pub(crate) fn handoff(python: &Path, db: &str, args: &[String]) -> Stage {
+    let command = format!("run --release -p superstep-cases -- --db {db} --handoff");
+    let mut stage = Stage::new("hand-off", &command);
     stage.args.push(python.display().to_string());
-    stage.args.extend(cases);
-    stage
+    stage.args.extend_from_slice(args);
+    if db == "postgres" { stage.with_server() } else { stage }
 }
 
 /// Runs the stages up to the first that fails, and says how long each took.
 pub(crate) fn run(stages: &[Stage]) -> ExitCode {
     let mut times = Vec::new();
+    let mut server = Server::default();
     for stage in stages {
         println!("\n== {}: {}", stage.title, stage.shown());
         let start = Instant::now();
-        let passed = match stage.command().status() {
+        let mut command = stage.command();
+        let ready = if stage.server { server.lend(&mut command) } else { Ok(()) };
+        let passed = match ready.and_then(|()| command.status()) {
             Ok(status) => status.success(),
             Err(error) => {
-                eprintln!("cannot run cargo: {error}");
+                eprintln!("cannot run this: {error}");
                 false
             }
         };
@@ -114,6 +133,26 @@ pub(crate) fn run(stages: &[Stage]) -> ExitCode {
     }
     print!("\n{}", summary(&times));
     ExitCode::SUCCESS
+}
+
+/// The PostgreSQL server of the stages that need one: the one that is named where this runs, or else one that is thrown
+/// away in the end.
+#[derive(Default)]
+struct Server(Option<Cluster>);
+
+impl Server {
+    /// Lets a command know where the server is, which is started for the first one.
+    fn lend(&mut self, command: &mut Command) -> std::io::Result<()> {
+        if std::env::var_os(superstep_testdb::VARIABLE).is_some() {
+            return Ok(());
+        }
+        let cluster = match self.0.take() {
+            Some(cluster) => cluster,
+            None => Cluster::start()?,
+        };
+        command.env(superstep_testdb::VARIABLE, self.0.insert(cluster).url());
+        Ok(())
+    }
 }
 
 fn summary(times: &[(&str, Duration)]) -> String {
@@ -143,6 +182,7 @@ mod tests {
                 "cargo check -p superstep --no-default-features --features testing",
                 "cargo run --release -p superstep-cases -- conformance/cases",
                 "cargo run --release -p superstep-cases -- --db sqlite",
+                "cargo run --release -p superstep-cases -- --db postgres",
             ]
         );
     }
@@ -151,8 +191,11 @@ mod tests {
     fn arguments_replace_the_default_cases() {
         let stage = conformance(vec!["one.json".to_owned()]);
         assert_eq!(stage.shown(), "cargo run --release -p superstep-cases -- one.json");
-        let stage = handoff(Path::new("py"), vec!["mine".to_owned()]);
-        assert_eq!(stage.shown(), "cargo run --release -p superstep-cases -- --handoff py mine");
+        let stage = handoff(Path::new("py"), "sqlite", &["mine".to_owned()]);
+        assert_eq!(
+            stage.shown(),
+            "cargo run --release -p superstep-cases -- --db sqlite --handoff py mine"
+        );
     }
 
     /// A feature that nobody added here would never be checked alone.

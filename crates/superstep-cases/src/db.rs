@@ -2,15 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use superstep::checkpoint::{
     AnyCheckpointer, CheckpointId, Checkpointer, DeltaHistory, Error, MemorySaver, Put, Query,
     Stored, TaskWrites,
 };
+use superstep_postgres::PostgresSaver;
 use superstep_sqlite::{SqliteSaver, Synchronous};
 use tokio::runtime::Runtime;
+
+/// Where `--db postgres` is.
+const SERVER: &str = "SUPERSTEP_TEST_POSTGRES";
 
 /// What `--db` says.
 #[derive(Clone, Debug)]
@@ -20,6 +24,8 @@ pub(crate) enum Db {
     Sqlite,
     /// A file for each case, named after this one and the case, which stays.
     SqliteFiles(PathBuf),
+    /// A database for each case on this server, gone when the case is over.
+    Postgres(String),
 }
 
 impl Db {
@@ -28,7 +34,13 @@ impl Db {
             None if text == "memory" => Ok(Self::Memory),
             None if text == "sqlite" => Ok(Self::Sqlite),
             Some(("sqlite", file)) => Ok(Self::SqliteFiles(file.into())),
-            _ => Err(format!("`{text}` is no database: memory, sqlite or sqlite:FILE")),
+            None if text == "postgres" => std::env::var(SERVER).map(Self::Postgres).map_err(|_| {
+                format!("there is no PostgreSQL server; set {SERVER} to the URL of one, or use `cargo xtask`")
+            }),
+            Some(("postgres" | "postgresql", _)) => Ok(Self::Postgres(text.to_owned())),
+            _ => Err(format!(
+                "`{text}` is no database: memory, sqlite, sqlite:FILE, postgres or postgres://SERVER"
+            )),
         }
     }
 
@@ -36,8 +48,8 @@ impl Db {
     pub(crate) fn fresh(&self, case: &str) -> Result<(AnyCheckpointer, Option<Scratch>), String> {
         match self {
             Self::Memory => Ok((AnyCheckpointer::new(MemorySaver::new()), None)),
-            Self::Sqlite => {
-                let scratch = Scratch::new()?;
+            Self::Sqlite | Self::Postgres(_) => {
+                let scratch = self.scratch()?;
                 Ok((open(&scratch.url())?, Some(scratch)))
             }
             Self::SqliteFiles(file) => {
@@ -53,6 +65,16 @@ impl Db {
     }
 }
 
+impl Db {
+    /// A place for one case, which is gone with the value that stands for it.
+    pub(crate) fn scratch(&self) -> Result<Scratch, String> {
+        match self {
+            Self::Postgres(server) => Scratch::database(server),
+            Self::Memory | Self::Sqlite | Self::SqliteFiles(_) => Scratch::directory(),
+        }
+    }
+}
+
 /// The saver behind `sqlite:FILE` or `postgres://…`.
 pub(crate) fn open(url: &str) -> Result<AnyCheckpointer, String> {
     let opened = match url.split_once(':') {
@@ -64,41 +86,81 @@ pub(crate) fn open(url: &str) -> Result<AnyCheckpointer, String> {
                 options.open(file).await.map(AnyCheckpointer::new)
             })
         }
-        Some(("postgres" | "postgresql", _)) => Err(Error::Unsupported("open PostgreSQL yet")),
+        Some(("postgres" | "postgresql", _)) => {
+            let url = url.to_owned();
+            wait(async move { PostgresSaver::connect(&url).await.map(AnyCheckpointer::new) })
+        }
         _ => Err(Error::invalid(format_args!("`{url}` is no database"))),
     };
     let saver = opened.map_err(|error| format!("cannot open `{url}`: {error}"))?;
     Ok(AnyCheckpointer::new(Still(saver)))
 }
 
-/// A directory for one file, gone with this value.
+/// A place for one case, gone with this value.
 #[derive(Debug)]
-pub(crate) struct Scratch(PathBuf);
+pub(crate) enum Scratch {
+    /// For one file.
+    Directory(PathBuf),
+    /// On a server.
+    Database { server: String, name: String },
+}
 
 impl Scratch {
-    pub(crate) fn new() -> Result<Self, String> {
+    fn name() -> String {
         static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
         let nth = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let name = format!("superstep-cases-{}-{nth}", std::process::id());
-        let path = std::env::temp_dir().join(name);
+        format!("superstep_cases_{}_{nth}", std::process::id())
+    }
+
+    fn directory() -> Result<Self, String> {
+        let path = std::env::temp_dir().join(Self::name());
         std::fs::create_dir_all(&path)
             .map_err(|error| format!("cannot make `{}`: {error}", path.display()))?;
-        Ok(Self(path))
+        Ok(Self::Directory(path))
+    }
+
+    fn database(server: &str) -> Result<Self, String> {
+        let name = Self::name();
+        on_server(server, format!("CREATE DATABASE {name}"))
+            .map_err(|error| format!("cannot make a database on `{server}`: {error}"))?;
+        Ok(Self::Database { server: server.to_owned(), name })
     }
 
     pub(crate) fn url(&self) -> String {
-        format!("sqlite:{}", self.file().display())
-    }
-
-    fn file(&self) -> PathBuf {
-        Path::new(&self.0).join("case.db")
+        match self {
+            Self::Directory(path) => format!("sqlite:{}", path.join("case.db").display()),
+            Self::Database { server, name } => {
+                let (server, options) = server.split_once('?').unwrap_or((server, ""));
+                let (server, _) = server.rsplit_once('/').unwrap_or((server, ""));
+                let mark = if options.is_empty() { "" } else { "?" };
+                format!("{server}/{name}{mark}{options}")
+            }
+        }
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        drop(std::fs::remove_dir_all(&self.0));
+        match self {
+            Self::Directory(path) => drop(std::fs::remove_dir_all(path)),
+            Self::Database { server, name } => {
+                drop(on_server(server, format!("DROP DATABASE {name} WITH (FORCE)")));
+            }
+        }
     }
+}
+
+fn on_server(server: &str, statement: String) -> Result<(), Error> {
+    let server = server.to_owned();
+    wait(async move {
+        let said = |error| Error::backend("the server refused", error);
+        let (client, connection) =
+            tokio_postgres::connect(&server, tokio_postgres::NoTls).await.map_err(said)?;
+        let connection = tokio::spawn(connection);
+        let done = client.batch_execute(&statement).await.map_err(said);
+        connection.abort();
+        done
+    })
 }
 
 /// A saver during whose work time stands still.

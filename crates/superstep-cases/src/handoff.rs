@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value as Json, json};
 
-use crate::db::{self, Scratch};
+use crate::db::{self, Db};
 use crate::divergences::Divergences;
 use crate::script::Script;
 use crate::{case_files, difference, read_case, runtime};
@@ -111,8 +111,21 @@ impl Drop for Engine {
     }
 }
 
-/// Hands every case that can be handed off, at every split, in both directions.
-pub(crate) fn hand_all(python: &str, paths: &[String]) -> Result<bool, String> {
+/// At which of the calls of a case it is handed over.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Splits {
+    Every,
+    /// In the middle.
+    One,
+}
+
+/// Hands every case that can be handed off in both directions.
+pub(crate) fn hand_all(
+    db: &Db,
+    python: &str,
+    splits: Splits,
+    paths: &[String],
+) -> Result<bool, String> {
     let divergences = Divergences::load(Path::new("docs/divergences.md"))?;
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut ours = Engine::start("superstep", Command::new(own).arg("--serve"))?;
@@ -127,13 +140,17 @@ pub(crate) fn hand_all(python: &str, paths: &[String]) -> Result<bool, String> {
         let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let calls = case["script"].as_array().map_or(0, Vec::len);
         let file = std::path::absolute(&file).map_err(|error| error.to_string())?;
-        for split in 1..calls {
+        let splits = match splits {
+            Splits::Every => 1..calls,
+            Splits::One => calls / 2..calls / 2 + 1,
+        };
+        for split in splits {
             for first in ["superstep", "langgraph"] {
                 let engines = match first {
                     "superstep" => (&mut ours, &mut theirs),
                     _ => (&mut theirs, &mut ours),
                 };
-                let found = hand(&case, &file, split, calls, engines);
+                let found = hand(db, &case, &file, split, calls, engines);
                 match (found, divergences.reason(&name)) {
                     (Ok(()), _) => passed += 1,
                     (Err(how), reason) => {
@@ -152,13 +169,14 @@ pub(crate) fn hand_all(python: &str, paths: &[String]) -> Result<bool, String> {
 }
 
 fn hand(
+    db: &Db,
     case: &Json,
     file: &Path,
     split: usize,
     calls: usize,
     (first, second): (&mut Engine, &mut Engine),
 ) -> Result<(), String> {
-    let scratch = Scratch::new()?;
+    let scratch = db.scratch()?;
     let request = |from: usize, to: usize, carry: Json| json!({ "case": file, "db": scratch.url(), "calls": [from, to], "carry": carry });
     let carry = first.run(&request(0, split, Json::Null))?;
     let carry = second.run(&request(split, calls, carry))?;

@@ -31,6 +31,7 @@ use serde_json::Value as Json;
 
 use crate::db::Db;
 use crate::divergences::Divergences;
+use crate::handoff::Splits;
 use crate::script::Script;
 
 fn main() -> ExitCode {
@@ -56,8 +57,11 @@ fn run(arguments: &[String]) -> Result<bool, String> {
         [flag, file, carry] if flag == "--judge" => {
             handoff::judge(Path::new(file), Path::new(carry))
         }
+        [flag, python, one, paths @ ..] if flag == "--handoff" && one == "--one-split" => {
+            handoff::hand_all(&db, python, Splits::One, &or_all(paths))
+        }
         [flag, python, paths @ ..] if flag == "--handoff" => {
-            handoff::hand_all(python, &or_all(paths))
+            handoff::hand_all(&db, python, Splits::Every, &or_all(paths))
         }
         [flag, ..] if flag.starts_with("--") => Err(format!("`{flag}` is not known here")),
         paths => run_all(&db, &or_all(paths)),

@@ -11,6 +11,7 @@ use super::ids;
 use super::open::Start;
 use super::plan::plan;
 use super::record::RESUME;
+use super::run::Answer;
 use super::slots;
 use super::task::lock;
 use crate::error::RunError;
@@ -266,11 +267,39 @@ impl Driver {
     }
 
     /// Answers that are carried to graphs inside tasks reach whoever asked for them in this run.
-    pub(super) fn carry_answers(&self) {
-        let mut answers = lock(&self.run.answers);
-        for (id, answer) in &self.pending.claim.answers {
-            answers.insert(InterruptId::new(id.as_str()), answer.clone());
+    pub(super) fn carry_answers(&mut self) {
+        if self.pending.claim.answers.is_empty() {
+            return;
         }
+        let planned = plan(&self.layout, &self.head);
+        let superstep = self.superstep();
+        let entries = self.entries(&superstep, planned);
+        let mut answers = lock(&self.run.answers);
+        for (id, value) in &self.pending.claim.answers {
+            let sole = entries.iter().find(|entry| {
+                let asked = self.pending.task(entry.task.id()).map(|record| &record.questions[..]);
+                matches!(asked, Some([question]) if question.id.as_str() == id)
+            });
+            let sole = sole.map(|entry| entry.task.namespace_shared());
+            answers.insert(InterruptId::new(id.as_str()), Answer { value: value.clone(), sole });
+        }
+    }
+
+    /// Keeps answers under the ids that their questions have here.
+    pub(super) async fn rename_answers(&mut self) -> Result<(), RunError> {
+        if self.is_nested() {
+            return Ok(());
+        }
+        let renamed = std::mem::take(&mut *lock(&self.run.renamed));
+        if renamed.is_empty() {
+            return Ok(());
+        }
+        for (before, now) in renamed {
+            if let Some(answer) = self.pending.claim.answers.swap_remove(before.as_str()) {
+                self.pending.claim.answers.insert(now.to_string(), answer);
+            }
+        }
+        self.claim(Vec::new()).await
     }
 
     /// Forgets answers to questions that are asked again, because the answers did not fit.

@@ -101,7 +101,7 @@ impl Driver {
         let resuming =
             begun && (start.time_travel && self.is_nested() || told.unwrap_or(continues));
         if resuming {
-            self.check_fits()?;
+            self.check_fits(start)?;
         }
         self.replaying = start.superseded;
         if start.time_travel {

@@ -28,9 +28,18 @@ pub(crate) struct Run {
     pub(crate) max_concurrency: Option<usize>,
     pub(crate) recursion_limit: Option<u64>,
     /// Answers of this run that no question has taken yet.
-    pub(crate) answers: Mutex<HashMap<InterruptId, Value>>,
+    pub(crate) answers: Mutex<HashMap<InterruptId, Answer>>,
+    /// Questions whose answers another engine had kept under another id.
+    pub(crate) renamed: Mutex<Vec<(InterruptId, InterruptId)>>,
     /// Set when the run began from an older checkpoint.
     pub(crate) replay: Option<Replay>,
+}
+
+/// An answer on its way to a question inside a task.
+pub(crate) struct Answer {
+    pub(crate) value: Value,
+    /// The namespace of the task, if it asked nothing else.
+    pub(crate) sole: Option<Arc<str>>,
 }
 
 /// How graphs inside a run that went back in time find their own past.
@@ -50,7 +59,22 @@ impl Run {
     }
 
     pub(crate) fn take_answer(&self, id: &InterruptId) -> Option<Value> {
-        lock(&self.answers).remove(id)
+        lock(&self.answers).remove(id).map(|answer| answer.value)
+    }
+
+    /// The answer to the one question that was asked somewhere inside the task with the namespace around this one. From now
+    /// on it answers the question with this id.
+    pub(crate) fn take_sole_answer(&self, ns: &str, now: &InterruptId) -> Option<Value> {
+        let mut answers = lock(&self.answers);
+        let inside = |answer: &Answer| {
+            answer.sole.as_ref().is_some_and(|task| {
+                ns.strip_prefix(&**task).is_some_and(|rest| rest.starts_with(super::ids::LEVEL))
+            })
+        };
+        let id = answers.iter().find(|(_, answer)| inside(answer)).map(|(id, _)| id.clone())?;
+        let answer = answers.remove(&id)?;
+        lock(&self.renamed).push((id, now.clone()));
+        Some(answer.value)
     }
 }
 

@@ -296,6 +296,7 @@ pub(super) fn quiet_run(thread: Option<Arc<str>>) -> Arc<Run> {
         max_concurrency: None,
         recursion_limit: None,
         answers: Mutex::default(),
+        renamed: Mutex::default(),
         replay: None,
     })
 }

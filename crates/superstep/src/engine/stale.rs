@@ -4,6 +4,7 @@ use superstep_checkpoint::Value;
 
 use super::drive::Driver;
 use super::ids;
+use super::open::Start;
 use super::plan::plan;
 use crate::error::{RunError, nearest};
 
@@ -11,7 +12,7 @@ impl Driver {
     /// Finds what is stored as the thread's next work and would be passed over without a word.
     ///
     /// Values of channels that the graph no longer has are no such thing: they are kept in every checkpoint that follows.
-    pub(super) fn check_fits(&mut self) -> Result<(), RunError> {
+    pub(super) fn check_fits(&mut self, start: &Start) -> Result<(), RunError> {
         if self.layout.lenient {
             return Ok(());
         }
@@ -25,7 +26,10 @@ impl Driver {
                 ));
             }
         }
-        problems.extend(self.lost_work());
+        // A branch takes up no work.
+        if !start.superseded {
+            problems.extend(self.lost_work());
+        }
         if problems.is_empty() {
             return Ok(());
         }
@@ -46,14 +50,15 @@ impl Driver {
                 problems.push(format!(
                     "node `{node}` was to run next, but the graph has no such node{near}"
                 ));
-            } else if let Some(join) = name.strip_prefix("join:") {
-                if !blob.to_value().is_ok_and(|barrier| is_empty(&barrier)) {
-                    let (members, target) = join.rsplit_once(':').unwrap_or((join, "?"));
-                    problems.push(format!(
-                        "node `{target}` was waiting for {}, some of which had come to their end, but the graph has no such join",
-                        members.split('+').map(|m| format!("`{m}`")).collect::<Vec<_>>().join(", ")
-                    ));
-                }
+            } else if let Some(join) = name.strip_prefix("join:")
+                && !blob.to_value().is_ok_and(|barrier| is_empty(&barrier))
+            {
+                let (members, target) = join.rsplit_once(':').unwrap_or((join, "?"));
+                let members: Vec<_> = members.split('+').map(|name| format!("`{name}`")).collect();
+                problems.push(format!(
+                    "node `{target}` was waiting for {}, some of which had come to their end, but the graph has no such join",
+                    members.join(", ")
+                ));
             }
         }
         problems

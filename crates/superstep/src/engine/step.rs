@@ -486,6 +486,7 @@ impl Driver {
             let writes = std::mem::take(&mut self.unsaved);
             self.put_writes(writes).await?;
         }
+        self.rename_answers().await?;
         let mut asked = state.questions;
         asked.sort_by(|(a, _), (b, _)| a.cmp(b));
         let questions: Vec<_> = asked.into_iter().flat_map(|(_, questions)| questions).collect();

@@ -94,6 +94,7 @@ impl<S: State, O> Target<S, O> {
             max_concurrency: options.max_concurrency,
             recursion_limit: options.recursion_limit,
             answers: Mutex::default(),
+            renamed: Mutex::default(),
             replay,
         };
         check_breakpoints(&graph.layout, options.before.iter().chain(&options.after))?;
@@ -178,6 +179,7 @@ pub(crate) async fn run_beside<S: State, O>(
         max_concurrency: around.max_concurrency,
         recursion_limit: around.recursion_limit,
         answers: Mutex::default(),
+        renamed: Mutex::default(),
         replay: None,
     };
     let opening = Opening {

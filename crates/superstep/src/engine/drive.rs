@@ -231,11 +231,12 @@ impl Driver {
             if self.stops_at(&self.breakpoints.before, &entries) {
                 return Ok(Stop::Breakpoint);
             }
-            if let Some(reason) = self.run.control.drain_reason() {
-                return Ok(Stop::Drained(reason));
-            }
             if let Some(sink) = &self.run.sink {
                 sink.taken().await;
+            }
+            // Whoever reads the stream may ask for it because of what was just read.
+            if let Some(reason) = self.run.control.drain_reason() {
+                return Ok(Stop::Drained(reason));
             }
             self.emit_starts(&entries);
             let names: Vec<_> = if self.breakpoints.after.is_empty() {

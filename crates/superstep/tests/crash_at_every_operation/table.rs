@@ -1,13 +1,13 @@
 //! Every workload, in every durability mode, ended before and after everything it stores.
 
 use std::collections::{BTreeSet, HashMap};
-use std::future::Future;
+use std::sync::Arc;
 
 use superstep::Durability;
 use superstep::checkpoint::{AnyCheckpointer, Query, TaskId, reserved_index};
 use superstep::testing::{CompletionOrder, Crash, CrashSaver, Journal, Ran};
 
-use crate::workload::{Outcome, Play, Process, THREAD, World};
+use crate::workload::{Outcome, Play, Process, World};
 
 pub(crate) const MODES: [Durability; 3] = [Durability::Sync, Durability::Async, Durability::Exit];
 
@@ -19,17 +19,17 @@ pub(crate) struct Found {
     pub(crate) problems: Vec<String>,
 }
 
-/// Runs the table, each process on a saver of its own.
-pub(crate) async fn run<F, R>(workloads: &[Box<dyn Play>], modes: &[Durability], saver: F) -> Found
-where
-    F: Fn() -> R,
-    R: Future<Output = AnyCheckpointer>,
-{
+/// Runs the table on a saver, each process on a thread of its own.
+pub(crate) async fn run(
+    workloads: &[Box<dyn Play>],
+    modes: &[Durability],
+    saver: &AnyCheckpointer,
+) -> Found {
     let mut found = Found::default();
     for workload in workloads {
         for durability in modes.iter().copied() {
             let row = Row { workload: &**workload, durability };
-            row.run(&saver, &mut found).await;
+            row.run(saver, &mut found).await;
         }
     }
     found
@@ -41,13 +41,9 @@ struct Row<'a> {
 }
 
 impl Row<'_> {
-    async fn run<F, R>(&self, saver: &F, found: &mut Found)
-    where
-        F: Fn() -> R,
-        R: Future<Output = AnyCheckpointer>,
-    {
-        let process = self.process(0);
-        let undisturbed = CrashSaver::over(saver().await, Crash::Never);
+    async fn run(&self, saver: &AnyCheckpointer, found: &mut Found) {
+        let process = self.process("undisturbed", 0);
+        let undisturbed = CrashSaver::over(saver.clone(), Crash::Never);
         let expected = match self.play(&undisturbed, &process).await {
             Some(Ok(expected)) => expected,
             failed => {
@@ -57,7 +53,7 @@ impl Row<'_> {
         };
         for (seed, crash) in Crash::points(undisturbed.operations()).enumerate() {
             found.crashes += 1;
-            if let Err(problem) = self.crash(saver().await, crash, seed as u64, &expected).await {
+            if let Err(problem) = self.crash(saver.clone(), crash, seed as u64, &expected).await {
                 found.problems.push(format!("{self}, crash {crash:?}: {problem}"));
             }
         }
@@ -71,7 +67,7 @@ impl Row<'_> {
         seed: u64,
         expected: &Outcome,
     ) -> Result<(), String> {
-        let mut process = self.process(seed);
+        let mut process = self.process(&format!("{crash:?}"), seed);
         let first = CrashSaver::over(saver, crash);
         if let Some(ended) = self.play(&first, &process).await {
             // Another order may need fewer operations; then there is nothing to recover from, and nothing to excuse.
@@ -80,7 +76,11 @@ impl Row<'_> {
         let gone = self.look_back(&first, &process).await?;
 
         process.journal = Journal::new();
-        let again = if seed % 2 == 0 { Crash::Before(1 + seed as usize % 3) } else { Crash::Never };
+        let again = if seed.is_multiple_of(2) {
+            Crash::Before(1 + seed as usize % 3)
+        } else {
+            Crash::Never
+        };
         let second = CrashSaver::over(first.survivor(), again);
         let ended = self.play(&second, &process).await;
         gone.check(self, &process.journal)?;
@@ -112,8 +112,9 @@ impl Row<'_> {
         }
     }
 
-    fn process(&self, seed: u64) -> ProcessParts {
+    fn process(&self, what: &str, seed: u64) -> ProcessParts {
         ProcessParts {
+            thread: format!("{self}, {what}").into(),
             durability: self.durability,
             world: World::default(),
             journal: Journal::new(),
@@ -128,6 +129,7 @@ impl Row<'_> {
     ) -> Option<Result<Outcome, String>> {
         let process = Process {
             saver: AnyCheckpointer::new(saver.clone()),
+            thread: parts.thread.clone(),
             durability: parts.durability,
             world: parts.world.clone(),
             journal: parts.journal.clone(),
@@ -138,7 +140,7 @@ impl Row<'_> {
 
     /// What the process that ended had stored, and how far it had come.
     async fn look_back(&self, saver: &CrashSaver, process: &ProcessParts) -> Result<Gone, String> {
-        let query = Query { thread: Some(THREAD.into()), ..Query::default() };
+        let query = Query { thread: Some(process.thread.clone()), ..Query::default() };
         let stored = saver.survivor().list(query).await.map_err(|error| error.to_string())?;
         let mut complete = BTreeSet::new();
         let mut head = -2;
@@ -165,6 +167,7 @@ impl std::fmt::Display for Row<'_> {
 }
 
 struct ProcessParts {
+    thread: Arc<str>,
     durability: Durability,
     world: World,
     journal: Journal,

@@ -11,7 +11,6 @@ use superstep::prelude::*;
 use superstep::testing::{CompletionOrder, Journal};
 use superstep::{CompiledGraph, Durability, Input, RawSnapshot, StateUpdate, Thread};
 
-pub(crate) const THREAD: &str = "thread";
 /// A process that runs a thread this often and does not come to an end never will.
 const RUNS_MAX: usize = 60;
 
@@ -142,6 +141,7 @@ impl<S: State, O> Workload<S, O> {
 #[derive(Clone)]
 pub(crate) struct Process {
     pub(crate) saver: AnyCheckpointer,
+    pub(crate) thread: Arc<str>,
     pub(crate) durability: Durability,
     pub(crate) world: World,
     pub(crate) journal: Journal,
@@ -183,7 +183,7 @@ impl<S: State, O: fmt::Debug + Send + 'static> Play for Workload<S, O> {
                 .with_context(process.world)
                 .with_context(process.journal)
                 .with_context(process.order);
-            let thread = app.thread(THREAD);
+            let thread = app.thread(process.thread);
             let mut failures = 0;
             let mut returned = None;
             for turn in 0..self.turns.len() {

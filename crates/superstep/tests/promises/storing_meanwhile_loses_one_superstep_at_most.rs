@@ -1,0 +1,243 @@
+//! Shows what `Durability::Async` promises: supersteps are stored in order while the next one runs, everything is stored when
+//! the run returns, what cannot be stored fails the run, and a process that ends loses the last superstep at most.
+//!
+//! It could break if something overtook what is being stored, if a run went further ahead, or if it ended without waiting.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use superstep::checkpoint::{CheckpointId, Checkpointer, Error, Put, Query, Stored, TaskWrites};
+use superstep::prelude::*;
+use superstep::{CompiledGraph, Durability, Memory, RunControl};
+use tokio::time::Instant;
+
+use crate::common::{Counter, Notes, done, line, ms, next, sleep};
+use crate::world::failed;
+
+/// A saver that takes a second for everything, and may fail or never come back at a checkpoint.
+#[derive(Clone, Default)]
+struct Slow {
+    inner: MemorySaver,
+    stored: Arc<Mutex<Vec<String>>>,
+    fails_at: Option<i64>,
+    hangs_at: Option<i64>,
+}
+
+impl Slow {
+    fn stored(&self) -> Vec<String> {
+        self.stored.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn note(&self, what: String) {
+        self.stored.lock().unwrap_or_else(PoisonError::into_inner).push(what);
+    }
+}
+
+impl Checkpointer for Slow {
+    async fn put(&self, put: Put) -> Result<(), Error> {
+        let (ns, step) =
+            (put.ns.split(':').next().unwrap_or_default().to_owned(), put.metadata.step);
+        sleep(1000).await;
+        if self.hangs_at == Some(step) {
+            std::future::pending::<()>().await;
+        }
+        if self.fails_at == Some(step) {
+            return Err(Error::backend("cannot store", "the disk is full"));
+        }
+        self.inner.put(put).await?;
+        self.note(format!("{ns} {step}").trim().to_owned());
+        Ok(())
+    }
+
+    async fn put_writes(
+        &self,
+        thread: &str,
+        ns: &str,
+        checkpoint: CheckpointId,
+        writes: Vec<TaskWrites>,
+    ) -> Result<(), Error> {
+        sleep(1000).await;
+        let count = writes.len();
+        self.inner.put_writes(thread, ns, checkpoint, writes).await?;
+        self.note(format!("writes of {count}"));
+        Ok(())
+    }
+
+    async fn get(
+        &self,
+        thread: &str,
+        ns: &str,
+        id: Option<CheckpointId>,
+    ) -> Result<Option<Stored>, Error> {
+        self.inner.get(thread, ns, id).await
+    }
+
+    async fn list(&self, query: Query) -> Result<Vec<Stored>, Error> {
+        self.inner.list(query).await
+    }
+
+    async fn delete_thread(&self, thread: &str) -> Result<(), Error> {
+        self.inner.delete_thread(thread).await
+    }
+}
+
+/// Five nodes that take some time each.
+fn chain(saver: &Slow, ran: &Counter, each: u64) -> CompiledGraph<Notes> {
+    let mut graph = StateGraph::new().add_edge(START, "1");
+    for name in ["1", "2", "3", "4", "5"] {
+        let ran = ran.clone();
+        graph = graph.add_node(name, move || {
+            ran.add();
+            async move {
+                sleep(each).await;
+                line(name)
+            }
+        });
+    }
+    for pair in ["1", "2", "3", "4", "5"].windows(2) {
+        graph = graph.add_edge(pair[0], pair[1]);
+    }
+    graph.compile().expect("a graph").with_checkpointer(saver.clone())
+}
+
+#[tokio::test(start_paused = true)]
+async fn supersteps_are_stored_in_order_while_the_next_one_runs() {
+    let (saver, ran) = (Slow::default(), Counter::default());
+    let thread = chain(&saver, &ran, 1000).thread("t");
+    let began = Instant::now();
+    let notes = done(thread.invoke(line("in")).durability(Durability::Async).await);
+    assert_eq!(notes.lines, ["in", "1", "2", "3", "4", "5"]);
+    assert_eq!(saver.stored(), ["-1", "0", "1", "2", "3", "4", "5"], "all of it, when it returns");
+    // The input and the hidden first superstep take no time of their own, the last checkpoint nothing to run beside.
+    assert!(began.elapsed() <= ms(8000), "{:?}", began.elapsed());
+    assert_eq!(thread.get_state().await.expect("a look").state().lines, notes.lines);
+
+    let began = Instant::now();
+    let again = chain(&Slow::default(), &ran, 1000).thread("t");
+    done(again.invoke(line("in")).durability(Durability::Sync).await);
+    assert_eq!(began.elapsed(), Duration::from_secs(12), "one after the other");
+}
+
+/// Writes of tasks come after the checkpoint they belong to, and before the next one.
+#[tokio::test(start_paused = true)]
+async fn writes_of_tasks_are_stored_in_their_place() {
+    let saver = Slow::default();
+    let note = |time: u64| {
+        move || async move {
+            sleep(time).await;
+            line(time.to_string())
+        }
+    };
+    let graph = StateGraph::new()
+        .add_node("a", note(500))
+        .add_node("b", note(2500))
+        .add_node("c", note(5000))
+        .add_node("after", || line("after"))
+        .add_edge(START, "a")
+        .add_edge(START, "b")
+        .add_edge(START, "c")
+        .add_edge(["a", "b", "c"], "after");
+    let thread = graph.compile().expect("a graph").with_checkpointer(saver.clone()).thread("t");
+    done(thread.invoke(line("in")).durability(Durability::Async).await);
+    let expected = ["-1", "0", "writes of 1", "writes of 1", "1", "2"];
+    assert_eq!(saver.stored(), expected);
+}
+
+/// F30: the reference tells of the failure when all nodes have run.
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_stored_fails_the_run() {
+    for step in -1..=5 {
+        let saver = Slow { fails_at: Some(step), ..Slow::default() };
+        let ran = Counter::default();
+        let thread = chain(&saver, &ran, 1000).thread("t");
+        let (error, text) = failed(thread.invoke(line("in")).durability(Durability::Async).await);
+        assert!(matches!(error, RunError::Checkpoint(_)), "{error:?}");
+        assert!(text.contains("the disk is full"), "{text}");
+        // The node after the superstep has begun when its checkpoint fails, and no other one.
+        assert!(i64::from(ran.get()) <= (step + 1).clamp(0, 5), "{} ran, {step}", ran.get());
+
+        let mended = Slow { fails_at: None, ..saver };
+        let thread = chain(&mended, &ran, 1).thread("t");
+        let begun = thread.get_state().await.expect("a look").metadata.is_some();
+        let run = if begun { thread.invoke(()) } else { thread.invoke(line("in")) };
+        assert_eq!(done(run.await).lines, ["in", "1", "2", "3", "4", "5"]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_that_ends_loses_one_superstep_at_most() {
+    for step in 0..=5 {
+        let saver = Slow { hangs_at: Some(step), ..Slow::default() };
+        let ran = Counter::default();
+        let thread = chain(&saver, &ran, 10).thread("t");
+        let run = thread.invoke(line("in")).durability(Durability::Async).into_future();
+        let ended = tokio::time::timeout(Duration::from_secs(3600), run).await;
+        assert!(ended.is_err(), "it waits for what is being stored");
+        let begun = i64::from(ran.get());
+        assert!(begun <= step + 1, "no run gets further ahead: {begun}, {step}");
+
+        let after = Slow { hangs_at: None, ..saver };
+        let thread = chain(&after, &ran, 1).thread("t");
+        let seen = thread.get_state().await.expect("a look");
+        assert_eq!(seen.metadata.as_ref().expect("it has begun").step, step - 1);
+        let before = ran.get();
+        assert_eq!(done(thread.invoke(()).await).lines, ["in", "1", "2", "3", "4", "5"]);
+        // Checkpoint `step` holds what node `step` wrote; so that one and those after it run.
+        assert_eq!(i64::from(ran.get() - before), 5 - (step - 1).max(0));
+    }
+}
+
+/// A question, a failure and a drain are told when everything is stored.
+#[tokio::test(start_paused = true)]
+async fn however_the_run_ends() {
+    let ask = |task: Task| async move { line(task.interrupt::<String>("go on?").await) };
+    let graph = StateGraph::new()
+        .add_node("first", || line("first"))
+        .add_node("ask", ask)
+        .add_node("bad", || Err::<(), _>("broken"))
+        .add_node("drain", |task: Task| {
+            task.control().request_drain("deploy");
+            line("drain")
+        })
+        .add_node("end", || line("end"))
+        .add_edge(START, "first")
+        .add_conditional_edges("first", ["ask", "bad", "drain"], |notes: &Notes| {
+            notes.lines[0].clone()
+        })
+        .add_edge("drain", "end");
+    let saver = Slow::default();
+    let app = graph.compile().expect("a graph").with_checkpointer(saver.clone());
+    for (end, step) in [("ask", 1), ("bad", 1), ("drain", 2)] {
+        let thread = app.thread(end);
+        let run = thread.invoke(line(end)).durability(Durability::Async).control(RunControl::new());
+        let ended = run.await;
+        let before = saver.stored();
+        sleep(60_000).await;
+        assert_eq!(saver.stored(), before, "nothing is stored any more: {ended:?}");
+        let seen = thread.get_state().await.expect("a look");
+        assert_eq!(seen.metadata.as_ref().expect("it has begun").step, step);
+        let stands = if end == "drain" { "end" } else { end };
+        assert_eq!(next(&seen), [stands]);
+        assert_eq!(seen.interrupts.len(), usize::from(end == "ask"));
+        assert_eq!(seen.tasks[0].error.is_some(), end == "bad");
+    }
+}
+
+/// What a graph inside a task has done is not stored before the superstep that the task belongs to.
+#[tokio::test(start_paused = true)]
+async fn a_graph_inside_waits_for_the_one_around_it() {
+    let inner = StateGraph::<Notes>::new()
+        .add_node("x", || line("x"))
+        .add_edge(START, "x")
+        .memory(Memory::PerThread)
+        .compile()
+        .expect("a graph");
+    let leave = |inner: Notes| Notes::update().lines(inner.lines);
+    let graph = StateGraph::new()
+        .add_node("inner", inner.as_node(|_: &Notes| Notes::update(), leave))
+        .add_edge(START, "inner");
+    let saver = Slow::default();
+    let thread = graph.compile().expect("a graph").with_checkpointer(saver.clone()).thread("t");
+    done(thread.invoke(line("in")).durability(Durability::Async).await);
+    assert_eq!(saver.stored(), ["-1", "0", "inner -1", "inner 0", "inner 1", "1"]);
+}

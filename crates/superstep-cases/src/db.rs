@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use superstep::checkpoint::{
     AnyCheckpointer, CheckpointId, Checkpointer, DeltaHistory, Error, MemorySaver, Put, Query,
@@ -91,14 +91,26 @@ pub(crate) fn open(url: &str) -> Result<AnyCheckpointer, String> {
                 options.open(file).await.map(AnyCheckpointer::new)
             })
         }
-        Some(("postgres" | "postgresql", _)) => {
-            let url = url.to_owned();
-            wait(async move { PostgresSaver::connect(&url).await.map(AnyCheckpointer::new) })
-        }
+        Some(("postgres" | "postgresql", _)) => postgres(url),
         _ => Err(Error::invalid(format_args!("`{url}` is no database"))),
     };
     let saver = opened.map_err(|error| format!("cannot open `{url}`: {error}"))?;
     Ok(AnyCheckpointer::new(Still(saver)))
+}
+
+/// The saver of a database. All cases use one, so it is kept: a case may leave graphs behind that know each other, and
+/// with them the connections of their saver.
+fn postgres(url: &str) -> Result<AnyCheckpointer, Error> {
+    static OPEN: Mutex<BTreeMap<String, AnyCheckpointer>> = Mutex::new(BTreeMap::new());
+    let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(saver) = open.get(url) {
+        return Ok(saver.clone());
+    }
+    let place = url.to_owned();
+    let saver =
+        wait(async move { PostgresSaver::connect(&place).await.map(AnyCheckpointer::new) })?;
+    open.insert(url.to_owned(), saver.clone());
+    Ok(saver)
 }
 
 /// A place for one case.

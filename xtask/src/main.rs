@@ -23,7 +23,7 @@ fn with_reference(stages: Vec<stage::Stage>) -> Vec<stage::Stage> {
     let mut stages: Vec<_> =
         stages.into_iter().map(|stage| stage.env("SUPERSTEP_TEST_PYTHON", name.clone())).collect();
     let one = ["--one-split".to_owned()];
-    stages.extend(["sqlite", "postgres"].map(|db| stage::handoff(&python, db, &one)));
+    stages.extend(["sqlite", "postgres"].map(|db| stage::built(stage::handoff(&python, db, &one))));
     stages
 }
 

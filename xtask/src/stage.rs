@@ -1,15 +1,24 @@
-//! Stages: cargo commands that run one after the other until one fails.
+//! Stages: commands that run one after the other until one fails.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use superstep_testdb::Cluster;
 
-/// One cargo command, with a heading.
+/// What a stage runs.
+#[derive(Clone, Copy, Debug)]
+enum Program {
+    Cargo,
+    /// The runner of the cases, which an earlier stage has built.
+    Runner,
+}
+
+/// One command, with a heading.
 #[derive(Debug)]
 pub(crate) struct Stage {
     title: &'static str,
+    program: Program,
     args: Vec<String>,
     env: Vec<(&'static str, String)>,
     /// Whether there must be a PostgreSQL server.
@@ -19,7 +28,7 @@ pub(crate) struct Stage {
 impl Stage {
     fn new(title: &'static str, args: &str) -> Self {
         let args = args.split_whitespace().map(str::to_owned).collect();
-        Self { title, args, env: Vec::new(), server: false }
+        Self { title, program: Program::Cargo, args, env: Vec::new(), server: false }
     }
 
     pub(crate) fn env(mut self, key: &'static str, value: impl Into<String>) -> Self {
@@ -36,12 +45,19 @@ impl Stage {
     fn shown(&self) -> String {
         let env: String =
             self.env.iter().map(|(key, value)| format!("{key}=\"{value}\" ")).collect();
-        format!("{env}cargo {}", self.args.join(" "))
+        let program = match self.program {
+            Program::Cargo => "cargo",
+            Program::Runner => "conformance",
+        };
+        format!("{env}{program} {}", self.args.join(" "))
     }
 
     /// Flags that happen to be set where this runs would change what is tested, and build everything anew.
     fn command(&self) -> Command {
-        let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        let mut command = Command::new(match self.program {
+            Program::Cargo => std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()),
+            Program::Runner => target().join("debug/conformance").into_os_string(),
+        });
         command.current_dir(root()).args(&self.args);
         command
             .env_remove("RUSTFLAGS")
@@ -54,6 +70,11 @@ impl Stage {
 pub(crate) fn root() -> &'static Path {
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));
     own.parent().expect("this crate stands in a folder of the workspace")
+}
+
+/// Where cargo builds.
+fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
 /// Everything that must hold before a change is merged, the quick things first.
@@ -81,15 +102,17 @@ pub(crate) fn test() -> Vec<Stage> {
             "feature `testing`",
             "check -p superstep --no-default-features --features testing",
         ),
-        conformance(Vec::new()),
-        conformance(vec!["--db".to_owned(), "sqlite".to_owned()]),
-        conformance(vec!["--db".to_owned(), "postgres".to_owned()]),
+        // Together with everything else, so that nothing is built twice.
+        Stage::new("runner of the cases", "build --workspace --all-features --bin conformance"),
+        built(conformance(Vec::new())),
+        built(conformance(vec!["--db".to_owned(), "sqlite".to_owned()])),
+        built(conformance(vec!["--db".to_owned(), "postgres".to_owned()])),
     ]
 }
 
 /// The conformance cases, all of them unless arguments say which.
 pub(crate) fn conformance(args: Vec<String>) -> Stage {
-    let mut stage = Stage::new("conformance", "run --release -p superstep-cases --");
+    let mut stage = Stage::new("conformance", "run -p superstep-cases --");
     if args.is_empty() {
         stage.args.push("conformance/cases".to_owned());
     }
@@ -101,11 +124,19 @@ pub(crate) fn conformance(args: Vec<String>) -> Stage {
 
 /// Hand-offs of these cases, all of them if none are named.
 pub(crate) fn handoff(python: &Path, db: &str, args: &[String]) -> Stage {
-    let command = format!("run --release -p superstep-cases -- --db {db} --handoff");
+    let command = format!("run -p superstep-cases -- --db {db} --handoff");
     let mut stage = Stage::new("hand-off", &command);
     stage.args.push(python.display().to_string());
     stage.args.extend_from_slice(args);
     if db == "postgres" { stage.with_server() } else { stage }
+}
+
+/// The same stage with the runner that was built before.
+pub(crate) fn built(mut stage: Stage) -> Stage {
+    let given = stage.args.iter().position(|arg| arg == "--").map_or(0, |at| at + 1);
+    stage.args.drain(..given);
+    stage.program = Program::Runner;
+    stage
 }
 
 /// Runs the stages up to the first that fails, and says how long each took.
@@ -180,9 +211,10 @@ mod tests {
                 "cargo check -p superstep --no-default-features --features schemars",
                 "cargo check -p superstep --no-default-features --features shutdown",
                 "cargo check -p superstep --no-default-features --features testing",
-                "cargo run --release -p superstep-cases -- conformance/cases",
-                "cargo run --release -p superstep-cases -- --db sqlite",
-                "cargo run --release -p superstep-cases -- --db postgres",
+                "cargo build --workspace --all-features --bin conformance",
+                "conformance conformance/cases",
+                "conformance --db sqlite",
+                "conformance --db postgres",
             ]
         );
     }
@@ -190,12 +222,9 @@ mod tests {
     #[test]
     fn arguments_replace_the_default_cases() {
         let stage = conformance(vec!["one.json".to_owned()]);
-        assert_eq!(stage.shown(), "cargo run --release -p superstep-cases -- one.json");
+        assert_eq!(stage.shown(), "cargo run -p superstep-cases -- one.json");
         let stage = handoff(Path::new("py"), "sqlite", &["mine".to_owned()]);
-        assert_eq!(
-            stage.shown(),
-            "cargo run --release -p superstep-cases -- --db sqlite --handoff py mine"
-        );
+        assert_eq!(stage.shown(), "cargo run -p superstep-cases -- --db sqlite --handoff py mine");
     }
 
     /// A feature that nobody added here would never be checked alone.

@@ -24,8 +24,8 @@ pub(crate) enum Db {
     Sqlite,
     /// A file for each case, named after this one and the case, which stays.
     SqliteFiles(PathBuf),
-    /// A database for each case on this server, gone when the case is over.
-    Postgres(String),
+    /// One database on a server, emptied for each case.
+    Postgres(Arc<Server>),
 }
 
 impl Db {
@@ -34,10 +34,15 @@ impl Db {
             None if text == "memory" => Ok(Self::Memory),
             None if text == "sqlite" => Ok(Self::Sqlite),
             Some(("sqlite", file)) => Ok(Self::SqliteFiles(file.into())),
-            None if text == "postgres" => std::env::var(SERVER).map(Self::Postgres).map_err(|_| {
-                format!("there is no PostgreSQL server; set {SERVER} to the URL of one, or use `cargo xtask`")
-            }),
-            Some(("postgres" | "postgresql", _)) => Ok(Self::Postgres(text.to_owned())),
+            None if text == "postgres" => match std::env::var(SERVER) {
+                Ok(server) => Ok(Self::Postgres(Arc::new(Server::new(server)))),
+                Err(_) => Err(format!(
+                    "there is no PostgreSQL server; set {SERVER} to the URL of one, or use `cargo xtask`"
+                )),
+            },
+            Some(("postgres" | "postgresql", _)) => {
+                Ok(Self::Postgres(Arc::new(Server::new(text.to_owned()))))
+            }
             _ => Err(format!(
                 "`{text}` is no database: memory, sqlite, sqlite:FILE, postgres or postgres://SERVER"
             )),
@@ -69,7 +74,7 @@ impl Db {
     /// A place for one case, which is gone with the value that stands for it.
     pub(crate) fn scratch(&self) -> Result<Scratch, String> {
         match self {
-            Self::Postgres(server) => Scratch::database(server),
+            Self::Postgres(server) => server.empty().map(Scratch::Database),
             Self::Memory | Self::Sqlite | Self::SqliteFiles(_) => Scratch::directory(),
         }
     }
@@ -96,56 +101,83 @@ pub(crate) fn open(url: &str) -> Result<AnyCheckpointer, String> {
     Ok(AnyCheckpointer::new(Still(saver)))
 }
 
-/// A place for one case, gone with this value.
+/// A place for one case.
 #[derive(Debug)]
 pub(crate) enum Scratch {
-    /// For one file.
+    /// For one file; gone with this value.
     Directory(PathBuf),
-    /// On a server.
-    Database { server: String, name: String },
+    /// A database, by its URL.
+    Database(String),
+}
+
+fn new_name() -> String {
+    static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+    let nth = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    format!("superstep_cases_{}_{nth}", std::process::id())
 }
 
 impl Scratch {
-    fn name() -> String {
-        static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
-        let nth = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        format!("superstep_cases_{}_{nth}", std::process::id())
-    }
-
     fn directory() -> Result<Self, String> {
-        let path = std::env::temp_dir().join(Self::name());
+        let path = std::env::temp_dir().join(new_name());
         std::fs::create_dir_all(&path)
             .map_err(|error| format!("cannot make `{}`: {error}", path.display()))?;
         Ok(Self::Directory(path))
     }
 
-    fn database(server: &str) -> Result<Self, String> {
-        let name = Self::name();
-        on_server(server, format!("CREATE DATABASE {name}"))
-            .map_err(|error| format!("cannot make a database on `{server}`: {error}"))?;
-        Ok(Self::Database { server: server.to_owned(), name })
-    }
-
     pub(crate) fn url(&self) -> String {
         match self {
             Self::Directory(path) => format!("sqlite:{}", path.join("case.db").display()),
-            Self::Database { server, name } => {
-                let (server, options) = server.split_once('?').unwrap_or((server, ""));
-                let (server, _) = server.rsplit_once('/').unwrap_or((server, ""));
-                let mark = if options.is_empty() { "" } else { "?" };
-                format!("{server}/{name}{mark}{options}")
-            }
+            Self::Database(url) => url.clone(),
         }
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        match self {
-            Self::Directory(path) => drop(std::fs::remove_dir_all(path)),
-            Self::Database { server, name } => {
-                drop(on_server(server, format!("DROP DATABASE {name} WITH (FORCE)")));
-            }
+        if let Self::Directory(path) = self {
+            drop(std::fs::remove_dir_all(path));
+        }
+    }
+}
+
+/// A server with a database for the cases, which is made when the first one needs it and gone with this value.
+#[derive(Debug)]
+pub(crate) struct Server {
+    url: String,
+    database: OnceLock<String>,
+}
+
+impl Server {
+    fn new(url: String) -> Self {
+        Self { url, database: OnceLock::new() }
+    }
+
+    /// The URL of the database, in which there is nothing now. To make its tables takes longer than to run a case, so they
+    /// stay.
+    fn empty(&self) -> Result<String, String> {
+        let (server, options) = self.url.split_once('?').unwrap_or((&self.url, ""));
+        let (server, _) = server.rsplit_once('/').unwrap_or((server, ""));
+        let mark = if options.is_empty() { "" } else { "?" };
+        let url = |name: &str| format!("{server}/{name}{mark}{options}");
+        if let Some(name) = self.database.get() {
+            let url = url(name);
+            let tables = "checkpoints, checkpoint_blobs, checkpoint_writes";
+            on_server(&url, format!("TRUNCATE {tables}"))
+                .map_err(|error| format!("cannot empty `{url}`: {error}"))?;
+            return Ok(url);
+        }
+        let name = new_name();
+        on_server(&self.url, format!("CREATE DATABASE {name}"))
+            .map_err(|error| format!("cannot make a database on `{}`: {error}", self.url))?;
+        let url = url(self.database.get_or_init(|| name));
+        open(&url).map(|_| url)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Some(name) = self.database.get() {
+            drop(on_server(&self.url, format!("DROP DATABASE {name} WITH (FORCE)")));
         }
     }
 }

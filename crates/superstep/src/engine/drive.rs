@@ -84,8 +84,8 @@ pub(crate) struct Caller {
     pub(crate) resuming: Option<bool>,
     /// The checkpoint that the task began from was made from outside, and not by a run.
     pub(crate) touched: bool,
-    /// Opens when the checkpoint that the task began from is stored.
-    pub(crate) stored: Arc<Gate>,
+    /// The superstep of the task, whose checkpoint may still be on its way to storage.
+    pub(crate) superstep: Arc<Superstep>,
 }
 
 /// How a graph ended.
@@ -277,7 +277,7 @@ impl Driver {
             stop: self.stop,
             resuming: self.resuming,
             touched: self.is_touched(),
-            stored: Arc::default(),
+            stored: Gate::default(),
             records: Mutex::new(self.pending.records()),
             started: Mutex::default(),
             waker: Mutex::default(),
@@ -535,11 +535,11 @@ impl Driver {
         match self.run.durability {
             Durability::Async => {
                 self.settle().await?;
-                let around = self.caller.as_ref().map(|caller| caller.stored.clone());
+                let around = self.caller.as_ref().map(|caller| caller.superstep.clone());
                 self.background = Some(Box::pin(async move {
                     // What a graph inside a task has done must not outlive the superstep that it was done for.
                     if let Some(around) = around {
-                        around.pass().await;
+                        around.stored.pass().await;
                     }
                     saver.put(put).await
                 }));

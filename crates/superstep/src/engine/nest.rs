@@ -44,7 +44,7 @@ impl Task {
             caller: Some(Caller {
                 resuming,
                 touched: superstep.touched,
-                stored: superstep.stored.clone(),
+                superstep: superstep.clone(),
             }),
             keys: graph.layout.output.clone().into(),
             graph,

@@ -15,7 +15,7 @@ use super::plan::plan;
 use super::record::Recorder;
 use super::run::{Context, Run};
 use super::slots;
-use super::task::Superstep;
+use super::task::{Gate, Superstep};
 use super::{Layout, ids};
 use crate::error::RunError;
 use crate::graph::{Compiled, Memory};
@@ -263,7 +263,7 @@ pub(super) fn quiet_superstep(look: &Look, stored: &Stored) -> Arc<Superstep> {
         stop: i64::MAX,
         resuming: None,
         touched: false,
-        stored: Arc::default(),
+        stored: Gate::default(),
         records: Mutex::default(),
         started: Mutex::default(),
         waker: Mutex::default(),

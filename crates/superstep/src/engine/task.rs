@@ -42,7 +42,7 @@ pub(crate) struct Superstep {
     /// The checkpoint of this superstep, or of one around it, was made from outside, and not by a run.
     pub(crate) touched: bool,
     /// Opens when the checkpoint of this superstep is stored. Graphs inside its tasks store nothing before.
-    pub(crate) stored: Arc<Gate>,
+    pub(crate) stored: Gate,
     /// What is stored about tasks of this superstep.
     pub(crate) records: Mutex<HashMap<TaskId, Record>>,
     /// Tasks that were started by other tasks and are to be driven with them.

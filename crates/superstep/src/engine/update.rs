@@ -22,7 +22,7 @@ use super::record::Recorder;
 use super::run::CheckpointIds;
 use super::slots;
 use super::snapshot::quiet_run;
-use super::task::{Identity, Superstep, Task};
+use super::task::{Gate, Identity, Superstep, Task};
 use crate::error::{RunError, nearest};
 use crate::graph::Compiled;
 use crate::node::Output;
@@ -150,7 +150,7 @@ impl<'a> Updater<'a> {
             stop: i64::MAX,
             resuming: None,
             touched: false,
-            stored: Arc::default(),
+            stored: Gate::default(),
             records: Mutex::default(),
             started: Mutex::default(),
             waker: Mutex::default(),

@@ -9,8 +9,6 @@ use superstep::testing::{CompletionOrder, Crash, CrashSaver, Journal, Ran};
 
 use crate::workload::{Outcome, Play, Process, World};
 
-pub(crate) const MODES: [Durability; 3] = [Durability::Sync, Durability::Async, Durability::Exit];
-
 /// What a table found.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
@@ -19,17 +17,34 @@ pub(crate) struct Found {
     pub(crate) problems: Vec<String>,
 }
 
-/// Runs the table on a saver, each process on a thread of its own.
+const WORKLOADS_MIN: usize = 104;
+
+impl Found {
+    /// Says what was found, and fails if that is a problem, or less than there should be.
+    pub(crate) fn report(&self, savers: &str, workloads: usize, crashes_min: usize) {
+        println!("{savers}: {workloads} workloads, {} crashes", self.crashes);
+        for problem in &self.problems {
+            println!("- {problem}");
+        }
+        assert!(self.problems.is_empty(), "{} problems", self.problems.len());
+        assert!(workloads >= WORKLOADS_MIN, "{workloads} workloads");
+        assert!(self.crashes >= crashes_min, "{} crashes", self.crashes);
+    }
+}
+
+/// Runs the table on a saver, each process on a thread of its own. Of the moments to end at, every `nth` is taken, others for each
+/// workload.
 pub(crate) async fn run(
     workloads: &[Box<dyn Play>],
     modes: &[Durability],
     saver: &AnyCheckpointer,
+    nth: usize,
 ) -> Found {
     let mut found = Found::default();
-    for workload in workloads {
+    for (number, workload) in workloads.iter().enumerate() {
         for durability in modes.iter().copied() {
             let row = Row { workload: &**workload, durability };
-            row.run(saver, &mut found).await;
+            row.run(saver, number % nth, nth, &mut found).await;
         }
     }
     found
@@ -41,7 +56,7 @@ struct Row<'a> {
 }
 
 impl Row<'_> {
-    async fn run(&self, saver: &AnyCheckpointer, found: &mut Found) {
+    async fn run(&self, saver: &AnyCheckpointer, first: usize, nth: usize, found: &mut Found) {
         let process = self.process("undisturbed", 0);
         let undisturbed = CrashSaver::over(saver.clone(), Crash::Never);
         let expected = match self.play(&undisturbed, &process).await {
@@ -51,7 +66,8 @@ impl Row<'_> {
                 return;
             }
         };
-        for (seed, crash) in Crash::points(undisturbed.operations()).enumerate() {
+        let points = Crash::points(undisturbed.operations()).enumerate();
+        for (seed, crash) in points.skip(first).step_by(nth) {
             found.crashes += 1;
             if let Err(problem) = self.crash(saver.clone(), crash, seed as u64, &expected).await {
                 found.problems.push(format!("{self}, crash {crash:?}: {problem}"));

@@ -1,0 +1,94 @@
+//! The table of crashes of `superstep`, on PostgreSQL: a process ends before or after something it stores, and another one
+//! takes the thread up from what is in the database.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "what this shares with other tests ends at the first thing that is not as it should be"
+)]
+
+mod common;
+
+#[path = "../../superstep/tests/crash_at_every_operation/table.rs"]
+mod table;
+#[path = "../../superstep/tests/crash_at_every_operation/workload.rs"]
+mod workload;
+#[path = "../../superstep/tests/crash_at_every_operation/workloads/mod.rs"]
+mod workloads;
+
+use superstep::Durability;
+use superstep::testing::virtual_time;
+use superstep_checkpoint::{
+    AnyCheckpointer, CheckpointId, Checkpointer, Error, Put, Query, Stored, TaskWrites,
+};
+use tokio::runtime::Handle;
+
+/// Runs a saver where time is real: a network does not know of the clock of a test.
+struct Elsewhere {
+    inner: AnyCheckpointer,
+    runtime: Handle,
+}
+
+impl Elsewhere {
+    async fn ask<T, F>(&self, ask: impl FnOnce(AnyCheckpointer) -> F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, Error>> + Send + 'static,
+    {
+        self.runtime.spawn(ask(self.inner.clone())).await.expect("a saver does not panic")
+    }
+}
+
+impl Checkpointer for Elsewhere {
+    async fn put(&self, put: Put) -> Result<(), Error> {
+        self.ask(|inner| async move { inner.put(put).await }).await
+    }
+
+    async fn put_writes(
+        &self,
+        thread: &str,
+        ns: &str,
+        checkpoint: CheckpointId,
+        writes: Vec<TaskWrites>,
+    ) -> Result<(), Error> {
+        let (thread, ns) = (thread.to_owned(), ns.to_owned());
+        let put = |inner: AnyCheckpointer| async move {
+            inner.put_writes(&thread, &ns, checkpoint, writes).await
+        };
+        self.ask(put).await
+    }
+
+    async fn get(
+        &self,
+        thread: &str,
+        ns: &str,
+        id: Option<CheckpointId>,
+    ) -> Result<Option<Stored>, Error> {
+        let (thread, ns) = (thread.to_owned(), ns.to_owned());
+        self.ask(|inner| async move { inner.get(&thread, &ns, id).await }).await
+    }
+
+    async fn list(&self, query: Query) -> Result<Vec<Stored>, Error> {
+        self.ask(|inner| async move { inner.list(query).await }).await
+    }
+
+    async fn delete_thread(&self, thread: &str) -> Result<(), Error> {
+        let thread = thread.to_owned();
+        self.ask(|inner| async move { inner.delete_thread(&thread).await }).await
+    }
+}
+
+/// All of them take minutes; set this to 1 to see them.
+const NTH: usize = 5;
+
+/// One mode is enough here: what differs between the modes is the engine's, and is shown on other savers.
+#[test]
+fn in_postgresql() {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(1).enable_all().build().expect("a runtime");
+    let database = runtime.block_on(common::Database::new());
+    let inner = AnyCheckpointer::new(runtime.block_on(database.saver()));
+    let saver = AnyCheckpointer::new(Elsewhere { inner, runtime: runtime.handle().clone() });
+    let workloads = workloads::all();
+    let found = virtual_time(table::run(&workloads, &[Durability::Sync], &saver, NTH));
+    found.report("in PostgreSQL", workloads.len(), 2000 / NTH);
+}

@@ -4,22 +4,31 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
+use superstep_testdb::Cluster;
+
 /// One cargo command, with a heading.
 #[derive(Debug)]
 pub(crate) struct Stage {
     title: &'static str,
     args: Vec<String>,
     env: Vec<(&'static str, &'static str)>,
+    /// Whether there must be a PostgreSQL server.
+    server: bool,
 }
 
 impl Stage {
     fn new(title: &'static str, args: &str) -> Self {
         let args = args.split_whitespace().map(str::to_owned).collect();
-        Self { title, args, env: Vec::new() }
+        Self { title, args, env: Vec::new(), server: false }
     }
 
     fn env(mut self, key: &'static str, value: &'static str) -> Self {
         self.env.push((key, value));
+        self
+    }
+
+    fn with_server(mut self) -> Self {
+        self.server = true;
         self
     }
 
@@ -49,7 +58,7 @@ pub(crate) fn test() -> Vec<Stage> {
     vec![
         Stage::new("format", "fmt --all --check"),
         Stage::new("lints", "clippy --workspace --all-targets --all-features -- -D warnings"),
-        Stage::new("tests", "test --workspace --all-features"),
+        Stage::new("tests", "test --workspace --all-features").with_server(),
         Stage::new("documentation", "doc --workspace --all-features --no-deps")
             .env("RUSTDOCFLAGS", "-D warnings"),
         Stage::new("without features", "check -p superstep --no-default-features"),
@@ -91,13 +100,16 @@ pub(crate) fn handoff(python: &Path, cases: Vec<String>) -> Stage {
 /// Runs the stages up to the first that fails, and says how long each took.
 pub(crate) fn run(stages: &[Stage]) -> ExitCode {
     let mut times = Vec::new();
+    let mut server = Server::default();
     for stage in stages {
         println!("\n== {}: {}", stage.title, stage.shown());
         let start = Instant::now();
-        let passed = match stage.command().status() {
+        let mut command = stage.command();
+        let ready = if stage.server { server.lend(&mut command) } else { Ok(()) };
+        let passed = match ready.and_then(|()| command.status()) {
             Ok(status) => status.success(),
             Err(error) => {
-                eprintln!("cannot run cargo: {error}");
+                eprintln!("cannot run this: {error}");
                 false
             }
         };
@@ -110,6 +122,26 @@ pub(crate) fn run(stages: &[Stage]) -> ExitCode {
     }
     print!("\n{}", summary(&times));
     ExitCode::SUCCESS
+}
+
+/// The PostgreSQL server of the stages that need one: the one that is named where this runs, or else one that is thrown
+/// away in the end.
+#[derive(Default)]
+struct Server(Option<Cluster>);
+
+impl Server {
+    /// Lets a command know where the server is, which is started for the first one.
+    fn lend(&mut self, command: &mut Command) -> std::io::Result<()> {
+        if std::env::var_os(superstep_testdb::VARIABLE).is_some() {
+            return Ok(());
+        }
+        let cluster = match self.0.take() {
+            Some(cluster) => cluster,
+            None => Cluster::start()?,
+        };
+        command.env(superstep_testdb::VARIABLE, self.0.insert(cluster).url());
+        Ok(())
+    }
 }
 
 fn summary(times: &[(&str, Duration)]) -> String {

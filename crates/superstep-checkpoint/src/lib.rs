@@ -41,6 +41,9 @@ pub use id::{CheckpointId, IdClock, InterruptId, TaskId};
 pub use maintain::{Keep, Prune, ThreadCursor, ThreadInfo, ThreadPage, ThreadQuery};
 pub use memory::MemorySaver;
 pub use saver::{AnyCheckpointer, Checkpointer, DeltaHistory};
-pub use store::{AnyStore, Item, MemoryStore, Namespace, Search, Store};
+pub use store::{
+    AnyStore, Comparison, Condition, Expiry, Item, MemoryStore, Namespace, NamespaceQuery, PutItem,
+    Search, Store, StoreAnswer, StoreOp,
+};
 pub use value::{Ext, Interrupt, Map, Packet, TimeLimits, Value, from_value, to_value};
 pub use version::Version;

@@ -1,11 +1,20 @@
-use std::collections::{BTreeMap, BTreeSet};
+//! Memory across threads.
+
+mod memory;
+mod query;
+#[cfg(test)]
+mod tests;
+
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use crate::{Error, Value};
+
+pub use memory::MemoryStore;
+pub use query::{Comparison, Condition, NamespaceQuery, Search};
 
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
 
@@ -57,71 +66,138 @@ fn check_labels(labels: &[String]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Which items to find.
+/// An item to be kept.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Search {
-    /// Only items of this namespace and those below it. Empty: of all.
-    pub prefix: Namespace,
-    /// Only items whose value is a map that has these values.
-    pub filter: BTreeMap<String, Value>,
-    /// At most this many; ten unless said otherwise.
-    pub limit: usize,
-    /// Leaves out so many of the first.
-    pub offset: usize,
+#[non_exhaustive]
+pub struct PutItem {
+    /// Where it is to live.
+    pub namespace: Namespace,
+    /// Its name there.
+    pub key: String,
+    /// What is kept.
+    pub value: Value,
+    /// How long it is kept after it was put or, if the store is set up so, read. `None`: as the store is set up.
+    pub ttl: Option<Duration>,
 }
 
-impl Default for Search {
+impl PutItem {
+    /// An item that is kept as long as the store is set up to keep items.
+    pub fn new(namespace: &[String], key: impl Into<String>, value: impl Into<Value>) -> Self {
+        Self { namespace: namespace.to_vec(), key: key.into(), value: value.into(), ttl: None }
+    }
+
+    /// Kept for this long.
+    #[must_use]
+    pub fn ttl(mut self, ttl: Duration) -> Self {
+        self.ttl = Some(ttl);
+        self
+    }
+}
+
+/// How long items are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expiry {
+    /// How long items that do not say so are kept. `None`: until they are deleted.
+    pub default_ttl: Option<Duration>,
+    /// Whether the time an item has left starts anew when it is read, unless the reader says otherwise.
+    pub refresh_on_read: bool,
+}
+
+impl Default for Expiry {
     fn default() -> Self {
-        Self { prefix: Namespace::new(), filter: BTreeMap::new(), limit: 10, offset: 0 }
+        Self { default_ttl: None, refresh_on_read: true }
     }
 }
 
-impl Search {
-    /// Finds items at or below this namespace.
-    pub fn below<L: Into<String>>(prefix: impl IntoIterator<Item = L>) -> Self {
-        Self { prefix: prefix.into_iter().map(Into::into).collect(), ..Self::default() }
-    }
+/// One of the things a store can be asked in a [batch](Store::batch).
+#[derive(Clone, Debug, PartialEq)]
+pub enum StoreOp {
+    /// The item under a key.
+    Get {
+        /// Where it lives.
+        namespace: Namespace,
+        /// Its name there.
+        key: String,
+        /// Whether the time it has left starts anew. `None`: as the store is set up.
+        refresh: Option<bool>,
+    },
+    /// Keep an item; what was there before is replaced, but the time it was first put is kept.
+    Put(PutItem),
+    /// Forget the item under a key. An unknown key is no error.
+    Delete {
+        /// Where it lives.
+        namespace: Namespace,
+        /// Its name there.
+        key: String,
+    },
+    /// The items that match.
+    Search(Search),
+    /// The namespaces that match.
+    Namespaces(NamespaceQuery),
+}
 
-    /// Only items whose value has this under `key`.
-    pub fn filter(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
-        self.filter.insert(key.into(), value.into());
-        self
+impl StoreOp {
+    /// Refuses what no store can be asked; stores call it for all operations of a batch before they do any of them.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if a namespace, prefix or suffix is refused.
+    pub fn check(&self) -> Result<(), Error> {
+        match self {
+            Self::Get { namespace, .. } | Self::Delete { namespace, .. } => {
+                Item::check_namespace(namespace)
+            }
+            Self::Put(put) => Item::check_namespace(&put.namespace),
+            Self::Search(search) => search.check(),
+            Self::Namespaces(query) => query.check(),
+        }
     }
+}
 
-    /// At most this many.
-    pub fn limit(mut self, limit: usize) -> Self {
-        self.limit = limit;
-        self
-    }
-
-    /// Leaves out so many of the first.
-    pub fn offset(mut self, offset: usize) -> Self {
-        self.offset = offset;
-        self
-    }
-
-    /// Whether an item is looked for, leaving limit and offset aside.
-    pub fn matches(&self, item: &Item) -> bool {
-        item.namespace.starts_with(&self.prefix)
-            && self.filter.iter().all(|(key, wanted)| item.value.get(key) == Some(wanted))
-    }
+/// What a store says to a [`StoreOp`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum StoreAnswer {
+    /// To [`StoreOp::Get`].
+    Item(Option<Item>),
+    /// To [`StoreOp::Put`] and [`StoreOp::Delete`].
+    Done,
+    /// To [`StoreOp::Search`].
+    Items(Vec<Item>),
+    /// To [`StoreOp::Namespaces`].
+    Namespaces(Vec<Namespace>),
 }
 
 /// Keeps items across threads.
 ///
 /// # What every implementation promises
 ///
-/// 1. **Atomic.** A method that stores or forgets an item does so wholly or not at all, also when its future is
+/// 1. **Atomic.** What a call stores and forgets is stored and forgotten together or not at all, also when its future is
 ///    dropped.
-/// 2. **Durable.** When such a method returns `Ok`, every later call sees it, from any handle.
+/// 2. **Durable.** When such a call returns `Ok`, every later call sees it, from any handle.
 /// 3. **Ordered.** [`search`](Self::search) gives items in the order in which they were last put, the one put longest
-///    ago first; items of the same time by namespace and key. [`list_namespaces`](Self::list_namespaces) gives
-///    namespaces in the order of their labels.
+///    ago first; items of the same time by namespace and key. Namespaces are listed in the order of their labels.
 /// 4. **Checked.** A namespace that [`Item::check_namespace`] refuses is refused by `put`, `get` and `delete` alike. A
 ///    prefix may be empty or begin with any label, but its labels are not empty and contain no dot.
+/// 5. **Expired is gone.** An item whose time is over is not given any more, whether it was [swept](Self::sweep) or not.
 ///
-/// Implementors write `async fn`; everyone else passes stores around as [`AnyStore`].
+/// Implementors write `async fn`, and need only [`batch`](Self::batch) and [`sweep`](Self::sweep); everyone else passes stores
+/// around as [`AnyStore`].
 pub trait Store: Send + Sync + 'static {
+    /// Does several things at once, and answers each in its place.
+    ///
+    /// What is read is what was there before the batch. Of several operations that put or delete one item the last counts.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if one of them is refused; then none was done.
+    fn batch(
+        &self,
+        ops: Vec<StoreOp>,
+    ) -> impl Future<Output = Result<Vec<StoreAnswer>, Error>> + Send;
+
+    /// Removes the items whose time is over, and says how many.
+    ///
+    /// They are not given any more as it is; this frees what they take up. Call it now and then.
+    fn sweep(&self) -> impl Future<Output = Result<usize, Error>> + Send;
+
     /// Keeps a value under a key; what was there before is replaced, but the time it was first put is kept.
     ///
     /// # Errors
@@ -131,7 +207,17 @@ pub trait Store: Send + Sync + 'static {
         namespace: &[String],
         key: &str,
         value: Value,
-    ) -> impl Future<Output = Result<(), Error>> + Send;
+    ) -> impl Future<Output = Result<(), Error>> + Send {
+        self.put_item(PutItem::new(namespace, key, value))
+    }
+
+    /// Keeps an item; see [`put`](Self::put).
+    ///
+    /// # Errors
+    /// As [`put`](Self::put).
+    fn put_item(&self, item: PutItem) -> impl Future<Output = Result<(), Error>> + Send {
+        async move { self.batch(vec![StoreOp::Put(item)]).await.map(drop) }
+    }
 
     /// The item under a key; nothing if it is not there.
     ///
@@ -141,7 +227,15 @@ pub trait Store: Send + Sync + 'static {
         &self,
         namespace: &[String],
         key: &str,
-    ) -> impl Future<Output = Result<Option<Item>, Error>> + Send;
+    ) -> impl Future<Output = Result<Option<Item>, Error>> + Send {
+        let (namespace, key) = (namespace.to_vec(), key.to_owned());
+        async move {
+            match one(self.batch(vec![StoreOp::Get { namespace, key, refresh: None }]).await?) {
+                Some(StoreAnswer::Item(item)) => Ok(item),
+                other => Err(wrong_answer(other)),
+            }
+        }
+    }
 
     /// Forgets the item under a key. An unknown key is no error.
     ///
@@ -151,13 +245,39 @@ pub trait Store: Send + Sync + 'static {
         &self,
         namespace: &[String],
         key: &str,
-    ) -> impl Future<Output = Result<(), Error>> + Send;
+    ) -> impl Future<Output = Result<(), Error>> + Send {
+        let (namespace, key) = (namespace.to_vec(), key.to_owned());
+        async move { self.batch(vec![StoreOp::Delete { namespace, key }]).await.map(drop) }
+    }
 
     /// The items that match.
     ///
     /// # Errors
     /// [`Error::Invalid`] if the prefix is refused.
-    fn search(&self, search: Search) -> impl Future<Output = Result<Vec<Item>, Error>> + Send;
+    fn search(&self, search: Search) -> impl Future<Output = Result<Vec<Item>, Error>> + Send {
+        async move {
+            match one(self.batch(vec![StoreOp::Search(search)]).await?) {
+                Some(StoreAnswer::Items(items)) => Ok(items),
+                other => Err(wrong_answer(other)),
+            }
+        }
+    }
+
+    /// The namespaces that match and hold items.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if the prefix or suffix is refused.
+    fn namespaces(
+        &self,
+        query: NamespaceQuery,
+    ) -> impl Future<Output = Result<Vec<Namespace>, Error>> + Send {
+        async move {
+            match one(self.batch(vec![StoreOp::Namespaces(query)]).await?) {
+                Some(StoreAnswer::Namespaces(found)) => Ok(found),
+                other => Err(wrong_answer(other)),
+            }
+        }
+    }
 
     /// The namespaces at or below `prefix` that hold items, cut to `max_depth` labels, each once.
     ///
@@ -167,109 +287,17 @@ pub trait Store: Send + Sync + 'static {
         &self,
         prefix: &[String],
         max_depth: Option<usize>,
-    ) -> impl Future<Output = Result<Vec<Namespace>, Error>> + Send;
-}
-
-/// Keeps items in memory. Clones share what they keep.
-#[derive(Clone, Default)]
-pub struct MemoryStore(Arc<Mutex<Kept>>);
-
-#[derive(Default)]
-struct Kept {
-    items: BTreeMap<Namespace, BTreeMap<String, Item>>,
-    /// The time of the last put.
-    last: Option<SystemTime>,
-}
-
-impl Kept {
-    /// The time, a little later than any given out before: it is what items are ordered by, and a clock may stand
-    /// still or go back.
-    fn now(&mut self) -> SystemTime {
-        let now = SystemTime::now();
-        let next = self.last.and_then(|last| last.checked_add(Duration::from_micros(1)));
-        let now = next.map_or(now, |next| now.max(next));
-        self.last = Some(now);
-        now
-    }
-
-    /// The namespaces at or below a prefix. They stand together, since labels are compared from the first on.
-    fn below<'a>(
-        &'a self,
-        prefix: &'a [String],
-    ) -> impl Iterator<Item = (&'a Namespace, &'a BTreeMap<String, Item>)> {
-        self.items.range(prefix.to_vec()..).take_while(move |(ns, _)| ns.starts_with(prefix))
+    ) -> impl Future<Output = Result<Vec<Namespace>, Error>> + Send {
+        self.namespaces(NamespaceQuery { max_depth, ..NamespaceQuery::below(prefix) })
     }
 }
 
-impl MemoryStore {
-    /// A store that keeps nothing yet.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Kept> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn one(answers: Vec<StoreAnswer>) -> Option<StoreAnswer> {
+    answers.into_iter().next()
 }
 
-impl fmt::Debug for MemoryStore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let namespaces = self.lock().items.len();
-        f.debug_struct("MemoryStore").field("namespaces", &namespaces).finish_non_exhaustive()
-    }
-}
-
-impl Store for MemoryStore {
-    async fn put(&self, namespace: &[String], key: &str, value: Value) -> Result<(), Error> {
-        Item::check_namespace(namespace)?;
-        let mut kept = self.lock();
-        let now = kept.now();
-        let items = kept.items.entry(namespace.to_vec()).or_default();
-        let created_at = items.get(key).map_or(now, |item| item.created_at);
-        let (namespace, key) = (namespace.to_vec(), key.to_owned());
-        let item = Item { namespace, key: key.clone(), value, created_at, updated_at: now };
-        items.insert(key, item);
-        Ok(())
-    }
-
-    async fn get(&self, namespace: &[String], key: &str) -> Result<Option<Item>, Error> {
-        Item::check_namespace(namespace)?;
-        Ok(self.lock().items.get(namespace).and_then(|items| items.get(key)).cloned())
-    }
-
-    async fn delete(&self, namespace: &[String], key: &str) -> Result<(), Error> {
-        Item::check_namespace(namespace)?;
-        let mut kept = self.lock();
-        if let Some(items) = kept.items.get_mut(namespace) {
-            items.remove(key);
-            if items.is_empty() {
-                kept.items.remove(namespace);
-            }
-        }
-        Ok(())
-    }
-
-    async fn search(&self, search: Search) -> Result<Vec<Item>, Error> {
-        check_labels(&search.prefix)?;
-        let kept = self.lock();
-        let items = kept.below(&search.prefix).flat_map(|(_, items)| items.values());
-        let mut found: Vec<&Item> = items.filter(|item| search.matches(item)).collect();
-        found.sort_by_key(|item| (item.updated_at, &item.namespace, &item.key));
-        Ok(found.into_iter().skip(search.offset).take(search.limit).cloned().collect())
-    }
-
-    async fn list_namespaces(
-        &self,
-        prefix: &[String],
-        max_depth: Option<usize>,
-    ) -> Result<Vec<Namespace>, Error> {
-        check_labels(prefix)?;
-        let depth = max_depth.unwrap_or(usize::MAX);
-        let kept = self.lock();
-        let cut: BTreeSet<Namespace> =
-            kept.below(prefix).map(|(ns, _)| ns.iter().take(depth).cloned().collect()).collect();
-        Ok(cut.into_iter().collect())
-    }
+fn wrong_answer(answer: Option<StoreAnswer>) -> Error {
+    Error::codec(format_args!("the store answered {answer:?}, which is not what it was asked"))
 }
 
 /// Any store, cheap to clone.
@@ -282,24 +310,44 @@ impl AnyStore {
         Self(Arc::new(store))
     }
 
+    /// See [`Store::batch`].
+    pub async fn batch(&self, ops: Vec<StoreOp>) -> Result<Vec<StoreAnswer>, Error> {
+        self.0.batch(ops).await
+    }
+
+    /// See [`Store::sweep`].
+    pub async fn sweep(&self) -> Result<usize, Error> {
+        self.0.sweep().await
+    }
+
     /// See [`Store::put`].
     pub async fn put(&self, namespace: &[String], key: &str, value: Value) -> Result<(), Error> {
-        self.0.put(namespace, key, value).await
+        Store::put(self, namespace, key, value).await
+    }
+
+    /// See [`Store::put_item`].
+    pub async fn put_item(&self, item: PutItem) -> Result<(), Error> {
+        Store::put_item(self, item).await
     }
 
     /// See [`Store::get`].
     pub async fn get(&self, namespace: &[String], key: &str) -> Result<Option<Item>, Error> {
-        self.0.get(namespace, key).await
+        Store::get(self, namespace, key).await
     }
 
     /// See [`Store::delete`].
     pub async fn delete(&self, namespace: &[String], key: &str) -> Result<(), Error> {
-        self.0.delete(namespace, key).await
+        Store::delete(self, namespace, key).await
     }
 
     /// See [`Store::search`].
     pub async fn search(&self, search: Search) -> Result<Vec<Item>, Error> {
-        self.0.search(search).await
+        Store::search(self, search).await
+    }
+
+    /// See [`Store::namespaces`].
+    pub async fn namespaces(&self, query: NamespaceQuery) -> Result<Vec<Namespace>, Error> {
+        Store::namespaces(self, query).await
     }
 
     /// See [`Store::list_namespaces`].
@@ -308,7 +356,17 @@ impl AnyStore {
         prefix: &[String],
         max_depth: Option<usize>,
     ) -> Result<Vec<Namespace>, Error> {
-        self.0.list_namespaces(prefix, max_depth).await
+        Store::list_namespaces(self, prefix, max_depth).await
+    }
+}
+
+impl Store for AnyStore {
+    async fn batch(&self, ops: Vec<StoreOp>) -> Result<Vec<StoreAnswer>, Error> {
+        self.0.batch(ops).await
+    }
+
+    async fn sweep(&self) -> Result<usize, Error> {
+        self.0.sweep().await
     }
 }
 
@@ -320,42 +378,16 @@ impl fmt::Debug for AnyStore {
 
 /// The object-safe twin of [`Store`].
 trait Erased: Send + Sync {
-    fn put<'a>(&'a self, ns: &'a [String], key: &'a str, value: Value) -> BoxFuture<'a, ()>;
-    fn get<'a>(&'a self, ns: &'a [String], key: &'a str) -> BoxFuture<'a, Option<Item>>;
-    fn delete<'a>(&'a self, ns: &'a [String], key: &'a str) -> BoxFuture<'a, ()>;
-    fn search(&self, search: Search) -> BoxFuture<'_, Vec<Item>>;
-    fn list_namespaces<'a>(
-        &'a self,
-        prefix: &'a [String],
-        max_depth: Option<usize>,
-    ) -> BoxFuture<'a, Vec<Namespace>>;
+    fn batch(&self, ops: Vec<StoreOp>) -> BoxFuture<'_, Vec<StoreAnswer>>;
+    fn sweep(&self) -> BoxFuture<'_, usize>;
 }
 
 impl<S: Store> Erased for S {
-    fn put<'a>(&'a self, ns: &'a [String], key: &'a str, value: Value) -> BoxFuture<'a, ()> {
-        Box::pin(Store::put(self, ns, key, value))
+    fn batch(&self, ops: Vec<StoreOp>) -> BoxFuture<'_, Vec<StoreAnswer>> {
+        Box::pin(Store::batch(self, ops))
     }
 
-    fn get<'a>(&'a self, ns: &'a [String], key: &'a str) -> BoxFuture<'a, Option<Item>> {
-        Box::pin(Store::get(self, ns, key))
-    }
-
-    fn delete<'a>(&'a self, ns: &'a [String], key: &'a str) -> BoxFuture<'a, ()> {
-        Box::pin(Store::delete(self, ns, key))
-    }
-
-    fn search(&self, search: Search) -> BoxFuture<'_, Vec<Item>> {
-        Box::pin(Store::search(self, search))
-    }
-
-    fn list_namespaces<'a>(
-        &'a self,
-        prefix: &'a [String],
-        max_depth: Option<usize>,
-    ) -> BoxFuture<'a, Vec<Namespace>> {
-        Box::pin(Store::list_namespaces(self, prefix, max_depth))
+    fn sweep(&self) -> BoxFuture<'_, usize> {
+        Box::pin(Store::sweep(self))
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -130,7 +130,7 @@ cases! {
         a_long_chain_is_walked;
     hostile:
         ids_of_any_text_are_apart,
-        very_long_ids_are_kept,
+        very_long_ids_are_kept_or_refused,
         names_of_any_text_are_kept,
         large_values_are_kept,
         filters_are_data;

@@ -1,0 +1,246 @@
+//! Connections, and what is sent over them.
+//!
+//! No call leaves anything behind in a session, so that a pooler may give each transaction to another one: statements
+//! are unnamed, settings and locks end with their transaction. A transaction is sent in one go, from `BEGIN` to
+//! `COMMIT`, without waiting for answers in between; so it takes one round trip, and a future that is dropped has either
+//! sent all of it or nothing.
+
+use std::fmt;
+use std::future::Future;
+use std::time::Duration;
+
+use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
+use futures_util::future::{join, join_all};
+use superstep_checkpoint::Error;
+use tokio::time::Instant;
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Client, Config, Row};
+
+use crate::failure::Failure;
+use crate::options::Options;
+use crate::tls::Connector;
+
+/// The first pause before something is tried again; each further one is twice as long.
+const PAUSE_FIRST: Duration = Duration::from_millis(10);
+/// The longest such pause.
+const PAUSE_MAX: Duration = Duration::from_millis(500);
+
+/// A database and the connections to it.
+#[derive(Clone)]
+pub(crate) struct Db {
+    pool: Pool,
+    begin: String,
+    timed: bool,
+    reconnect_max: Duration,
+    config: Config,
+    connector: Connector,
+}
+
+/// A statement with its parameters.
+pub(crate) struct Statement<'a> {
+    pub(crate) sql: &'a str,
+    pub(crate) params: Vec<(&'a (dyn ToSql + Sync), Type)>,
+}
+
+impl<'a> Statement<'a> {
+    pub(crate) fn new(sql: &'a str) -> Self {
+        Self { sql, params: Vec::new() }
+    }
+
+    pub(crate) fn bind(mut self, value: &'a (dyn ToSql + Sync), kind: Type) -> Self {
+        self.params.push((value, kind));
+        self
+    }
+
+    pub(crate) fn text(self, value: &'a (dyn ToSql + Sync)) -> Self {
+        self.bind(value, Type::TEXT)
+    }
+
+    pub(crate) fn texts(self, value: &'a (dyn ToSql + Sync)) -> Self {
+        self.bind(value, Type::TEXT_ARRAY)
+    }
+
+    async fn run(&self, client: &Client) -> Result<Vec<Row>, tokio_postgres::Error> {
+        client.query_typed(self.sql, &self.params).await
+    }
+}
+
+/// Which attempt at something this is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Attempt {
+    /// Nothing was sent before.
+    First,
+    /// The same was sent before, and was done or not.
+    Again,
+}
+
+impl Db {
+    pub(crate) fn new(options: &Options) -> Result<Self, Error> {
+        let (config, connector) = options.driver()?;
+        let manager_config = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+        let manager = Manager::from_config(config.clone(), connector.clone(), manager_config);
+        let pool = Pool::builder(manager)
+            .max_size(options.pool_size)
+            .runtime(Runtime::Tokio1)
+            .build()
+            .map_err(|error| Error::backend("no pool of connections can be made", error))?;
+        let begin = options.statement_timeout.map_or_else(
+            || "BEGIN".to_owned(),
+            |timeout| {
+                format!("BEGIN; SET LOCAL statement_timeout = {}", timeout.as_millis().max(1))
+            },
+        );
+        Ok(Self {
+            pool,
+            timed: options.statement_timeout.is_some(),
+            begin,
+            reconnect_max: options.reconnect_max,
+            config,
+            connector,
+        })
+    }
+
+    /// A connection outside the pool, for work that needs one to itself.
+    pub(crate) async fn connect(&self) -> Result<Client, tokio_postgres::Error> {
+        let (client, connection) = self.config.connect(self.connector.clone()).await?;
+        tokio::spawn(async move {
+            if let Err(error) = connection.await {
+                tracing::debug!(%error, "a connection to PostgreSQL ended");
+            }
+        });
+        Ok(client)
+    }
+
+    pub(crate) async fn client(&self) -> Result<Object, Failure> {
+        Ok(self.pool.get().await?)
+    }
+
+    /// Asks one question; if the connection is lost meanwhile, again on another one.
+    pub(crate) async fn read(&self, statement: Statement<'_>) -> Result<Vec<Row>, Failure> {
+        let statement = &statement;
+        self.insist(move |_| async move {
+            let client = self.client().await?;
+            if !self.timed {
+                return Ok(statement.run(&client).await?);
+            }
+            let mut rows = self.pipeline(&client, &[statement]).await?;
+            Ok(rows.pop().unwrap_or_default())
+        })
+        .await
+    }
+
+    /// Runs statements as one transaction in one round trip. If one of them fails, none of them was run.
+    pub(crate) async fn transact(
+        &self,
+        statements: &[&Statement<'_>],
+    ) -> Result<Vec<Vec<Row>>, Failure> {
+        let client = self.client().await?;
+        Ok(self.pipeline(&client, statements).await?)
+    }
+
+    async fn pipeline(
+        &self,
+        client: &Client,
+        statements: &[&Statement<'_>],
+    ) -> Result<Vec<Vec<Row>>, tokio_postgres::Error> {
+        // Each future sends what it has when it is first polled, and they are polled in this order.
+        let begin = client.batch_execute(&self.begin);
+        let inner = join_all(statements.iter().map(|statement| statement.run(client)));
+        let commit = client.batch_execute("COMMIT");
+        let (begun, (rows, committed)) = join(begin, join(inner, commit)).await;
+        begun?;
+        // After a failure the server takes `COMMIT` for `ROLLBACK`, without a word.
+        let rows = rows.into_iter().collect::<Result<_, _>>()?;
+        committed?;
+        Ok(rows)
+    }
+
+    /// Opens a transaction that is committed later, when its first answers are known. Until then it is undone if it is dropped.
+    pub(crate) async fn open(
+        &self,
+        statements: &[&Statement<'_>],
+    ) -> Result<(Open, Vec<Vec<Row>>), Failure> {
+        let open = Open(Some(self.client().await?));
+        let rows = {
+            let client = open.client()?;
+            let begin = client.batch_execute(&self.begin);
+            let inner = join_all(statements.iter().map(|statement| statement.run(client)));
+            let (begun, rows) = join(begin, inner).await;
+            begun?;
+            rows.into_iter().collect::<Result<Vec<_>, _>>()?
+        };
+        Ok((open, rows))
+    }
+
+    /// Tries something until it works, fails for good, or the server has been away for too long.
+    pub(crate) async fn insist<T, F>(
+        &self,
+        mut attempt: impl FnMut(Attempt) -> F,
+    ) -> Result<T, Failure>
+    where
+        F: Future<Output = Result<T, Failure>>,
+    {
+        let mut which = Attempt::First;
+        let mut pause = PAUSE_FIRST;
+        let mut deadline = None;
+        loop {
+            let failure = match attempt(which).await {
+                Err(failure @ (Failure::Lost(_) | Failure::Undone(_))) => failure,
+                done => return done,
+            };
+            let deadline = *deadline.get_or_insert_with(|| Instant::now() + self.reconnect_max);
+            if Instant::now() + pause > deadline {
+                return Err(failure);
+            }
+            if matches!(failure, Failure::Lost(_)) {
+                which = Attempt::Again;
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(PAUSE_MAX);
+        }
+    }
+}
+
+/// A transaction that is neither committed nor undone yet.
+pub(crate) struct Open(Option<Object>);
+
+impl Open {
+    fn client(&self) -> Result<&Client, Failure> {
+        let held = self.0.as_ref().map(|object| &***object);
+        held.ok_or_else(|| Error::invalid("a transaction was used after its end").into())
+    }
+
+    /// Runs the last statements and commits.
+    pub(crate) async fn commit(mut self, statements: &[&Statement<'_>]) -> Result<(), Failure> {
+        let client = self.client()?;
+        let inner = join_all(statements.iter().map(|statement| statement.run(client)));
+        let (rows, committed) = join(inner, client.batch_execute("COMMIT")).await;
+        rows.into_iter().collect::<Result<Vec<_>, _>>()?;
+        committed?;
+        drop(self.0.take());
+        Ok(())
+    }
+
+    pub(crate) async fn end(mut self, with: &str) -> Result<(), Failure> {
+        self.client()?.batch_execute(with).await?;
+        // Only now may others have the connection.
+        drop(self.0.take());
+        Ok(())
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        // A connection in the middle of a transaction must not go back to the pool; closing it undoes the transaction.
+        if let Some(object) = self.0.take() {
+            drop(Object::take(object));
+        }
+    }
+}
+
+impl fmt::Debug for Db {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Not the configuration: it has the password.
+        f.debug_struct("Db").field("pool", &self.pool.status()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,89 @@
+//! What a failure of the driver means for the caller.
+
+use std::error::Error as _;
+
+use deadpool_postgres::PoolError;
+use superstep_checkpoint::Error;
+use tokio_postgres::error::SqlState;
+
+/// Why something could not be done.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The connection is gone, or the server is going away or not yet up. What was sent may have been done or not.
+    Lost(Box<dyn std::error::Error + Send + Sync>),
+    /// The server undid everything because of another transaction; it may be tried again.
+    Undone(tokio_postgres::Error),
+    /// Trying again would not help.
+    Final(Error),
+}
+
+impl Failure {
+    /// What is told to the caller who did `what`.
+    pub(crate) fn told(self, what: impl FnOnce() -> String) -> Error {
+        match self {
+            Self::Lost(source) => Error::backend(
+                format!("the connection to PostgreSQL was lost while it was to {}", what()),
+                source,
+            ),
+            Self::Undone(source) => Error::backend(format!("PostgreSQL cannot {}", what()), source),
+            Self::Final(Error::Backend { message, source }) => {
+                Error::backend(format!("PostgreSQL cannot {}: {message}", what()), source)
+            }
+            Self::Final(error) => error,
+        }
+    }
+}
+
+impl From<tokio_postgres::Error> for Failure {
+    fn from(error: tokio_postgres::Error) -> Self {
+        if is_loss(&error) {
+            return Self::Lost(error.into());
+        }
+        match error.code() {
+            Some(&SqlState::T_R_SERIALIZATION_FAILURE | &SqlState::T_R_DEADLOCK_DETECTED) => {
+                Self::Undone(error)
+            }
+            // What is in an index must fit into a third of a page.
+            Some(&SqlState::PROGRAM_LIMIT_EXCEEDED) => Self::Final(Error::invalid(format_args!(
+                "a thread, namespace, channel or key is too long for PostgreSQL, which takes about 2,700 bytes together: \
+                 {error}"
+            ))),
+            _ => {
+                let message = error
+                    .as_db_error()
+                    .map_or_else(|| error.to_string(), |said| said.message().to_owned());
+                Self::Final(Error::backend(message, error))
+            }
+        }
+    }
+}
+
+impl From<PoolError> for Failure {
+    fn from(error: PoolError) -> Self {
+        match error {
+            PoolError::Backend(error) => error.into(),
+            other => Self::Final(Error::backend("no connection is to be had", other)),
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Final(error)
+    }
+}
+
+fn is_loss(error: &tokio_postgres::Error) -> bool {
+    if let Some(code) = error.code() {
+        // Class 08 is about connections.
+        return code.code().starts_with("08")
+            || [
+                &SqlState::ADMIN_SHUTDOWN,
+                &SqlState::CRASH_SHUTDOWN,
+                &SqlState::CANNOT_CONNECT_NOW,
+            ]
+            .contains(&code);
+    }
+    let cause = error.source().and_then(|source| source.downcast_ref::<std::io::Error>());
+    error.is_closed() || cause.is_some()
+}

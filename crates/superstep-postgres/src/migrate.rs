@@ -1,0 +1,149 @@
+//! Making the tables, or bringing older ones up to date.
+//!
+//! The tables, and the table that counts the steps that led to them, are those of the other engine, so that either finds
+//! the database as it expects it. Several processes may start at once. One of them holds a lock and takes the steps, and the
+//! others wait. The lock belongs to a transaction on a connection of its own, since an index that is built concurrently
+//! cannot be in one. Whoever waits asks again in a new transaction each time: building such an index waits for all
+//! transactions that began before.
+
+use std::time::Duration;
+
+use superstep_checkpoint::Error;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::{Client, SimpleQueryMessage};
+
+use crate::db::Db;
+use crate::failure::Failure;
+
+/// How long to wait until the lock is asked for again.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// How often the steps are begun anew because somebody who does not know the lock took one at the same time.
+const TRIES: usize = 20;
+
+/// Chosen once, at random; everybody who makes these tables must use it.
+const LOCK: i64 = 0x7375_7065_7273_7465;
+
+/// A list of steps, and the table that says how many of them have been taken.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan {
+    /// The table with the number of each step that was taken.
+    pub(crate) table: &'static str,
+    /// Makes that table.
+    pub(crate) first: &'static str,
+    /// The steps, by number.
+    pub(crate) steps: &'static [&'static str],
+}
+
+/// Takes the steps that have not been taken yet.
+pub(crate) async fn migrate(db: &Db, plan: Plan) -> Result<(), Error> {
+    let worker = db.connect().await.map_err(|error| told(error, "connect"))?;
+    if is_current(&worker, plan).await? {
+        return Ok(());
+    }
+    let holder = db.connect().await.map_err(|error| told(error, "connect"))?;
+    loop {
+        let sql = format!("BEGIN; SELECT pg_try_advisory_xact_lock({LOCK})");
+        let answers = holder.simple_query(&sql).await.map_err(|error| told(error, "lock"))?;
+        // Asked like this, and not with parameters, the server forgets the statement at once. Else the transaction would
+        // keep what it saw, and building an index would wait for it.
+        if answers
+            .iter()
+            .any(|answer| matches!(answer, SimpleQueryMessage::Row(row) if row.get(0) == Some("t")))
+        {
+            break;
+        }
+        holder.batch_execute("ROLLBACK").await.map_err(|error| told(error, "unlock"))?;
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+    let done = take_steps(&worker, plan).await;
+    // The lock also ends with the connection, so a failure here loses nothing.
+    let _ = holder.batch_execute("ROLLBACK").await;
+    done
+}
+
+fn told(error: tokio_postgres::Error, what: &str) -> Error {
+    Failure::from(error).told(|| format!("make its tables ({what})"))
+}
+
+/// Whether all steps have been taken.
+async fn is_current(client: &Client, plan: Plan) -> Result<bool, Error> {
+    let reached = reached(client, plan).await?;
+    let last = plan.steps.len() as i32 - 1;
+    if let Some(newer) = reached.filter(|reached| *reached > last) {
+        let table = plan.table;
+        return Err(Error::invalid(format_args!(
+            "the database is newer than this program: `{table}` has step {newer}, and the last one known here is \
+             {last}; use a newer version of superstep"
+        )));
+    }
+    Ok(reached == Some(last))
+}
+
+/// The last step that was taken.
+async fn reached(client: &Client, plan: Plan) -> Result<Option<i32>, Error> {
+    let exists = format!("SELECT to_regclass('{}') IS NOT NULL", plan.table);
+    let row = client.query_typed_one(&exists, &[]).await.map_err(|error| told(error, "look"))?;
+    if !row.get::<_, bool>(0) {
+        return Ok(None);
+    }
+    let last = format!("SELECT max(v) FROM {}", plan.table);
+    let row = client.query_typed_one(&last, &[]).await.map_err(|error| told(error, "look"))?;
+    row.try_get(0).map_err(|error| told(error, "look"))
+}
+
+async fn take_steps(client: &Client, plan: Plan) -> Result<(), Error> {
+    for _ in 1..TRIES {
+        match try_steps(client, plan).await {
+            Err(error) if is_race(&error) => tokio::time::sleep(LOOK_EVERY).await,
+            Err(error) => return Err(told(error, "migrate")),
+            Ok(()) => return Ok(()),
+        }
+    }
+    try_steps(client, plan).await.map_err(|error| told(error, "migrate"))
+}
+
+/// `IF NOT EXISTS` looks first and makes then, so it fails when somebody else does the same in between.
+fn is_race(error: &tokio_postgres::Error) -> bool {
+    let races = [
+        &SqlState::UNIQUE_VIOLATION,
+        &SqlState::DUPLICATE_TABLE,
+        &SqlState::DUPLICATE_OBJECT,
+        &SqlState::DUPLICATE_COLUMN,
+        &SqlState::T_R_DEADLOCK_DETECTED,
+    ];
+    error.code().is_some_and(|code| races.contains(&code))
+}
+
+async fn try_steps(client: &Client, plan: Plan) -> Result<(), tokio_postgres::Error> {
+    client.batch_execute(plan.first).await?;
+    let sql = format!("SELECT coalesce(max(v), -1) FROM {}", plan.table);
+    let reached: i32 = client.query_typed_one(&sql, &[]).await?.get(0);
+    for (number, step) in plan.steps.iter().enumerate().skip((reached + 1).max(0) as usize) {
+        if let Some(index) = concurrent_index(step) {
+            drop_invalid(client, index).await?;
+        }
+        client.batch_execute(step).await?;
+        let sql =
+            format!("INSERT INTO {} (v) VALUES ({number}) ON CONFLICT DO NOTHING", plan.table);
+        client.batch_execute(&sql).await?;
+    }
+    Ok(())
+}
+
+/// The index a step builds concurrently, if it does.
+fn concurrent_index(step: &str) -> Option<&str> {
+    step.split_once("CONCURRENTLY IF NOT EXISTS ")?.1.split_whitespace().next()
+}
+
+/// Building an index concurrently leaves an unusable one behind if it is interrupted, which `IF NOT EXISTS` takes for the
+/// index that is wanted.
+async fn drop_invalid(client: &Client, index: &str) -> Result<(), tokio_postgres::Error> {
+    let sql = format!(
+        "SELECT EXISTS (SELECT FROM pg_index WHERE indexrelid = to_regclass('{index}') AND NOT indisvalid)"
+    );
+    if client.query_typed_one(&sql, &[]).await?.get(0) {
+        client.batch_execute(&format!("DROP INDEX CONCURRENTLY IF EXISTS {index}")).await?;
+    }
+    Ok(())
+}

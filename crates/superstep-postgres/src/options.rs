@@ -1,0 +1,122 @@
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::ClientConfig;
+use superstep_checkpoint::Error;
+use tokio_postgres::Config;
+
+use crate::tls;
+
+/// Where a database is and how to use it.
+///
+/// ```no_run
+/// # async fn example() -> Result<(), superstep_checkpoint::Error> {
+/// use std::time::Duration;
+/// use superstep_postgres::{Options, PostgresSaver};
+///
+/// let url = "postgres://app:secret@db.example.org/agents?sslmode=require";
+/// let options = Options::new(url).pool_size(16).statement_timeout(Duration::from_secs(5));
+/// let saver = PostgresSaver::connect(options).await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Options {
+    url: String,
+    tls: Option<Arc<ClientConfig>>,
+    pub(crate) pool_size: usize,
+    pub(crate) statement_timeout: Option<Duration>,
+    pub(crate) reconnect_max: Duration,
+}
+
+impl Options {
+    /// The database at this URL, or with this list of `key=value` pairs, as `psql` takes them.
+    ///
+    /// `sslmode` is `disable`, `prefer` (the default: encrypted if the server can) or `require`. An encrypted connection is
+    /// always to a server whose certificate was checked, against the authorities this machine trusts or those of
+    /// [`tls`](Self::tls).
+    pub fn new(url: impl Into<String>) -> Self {
+        Self {
+            url: url.into(),
+            tls: None,
+            pool_size: 10,
+            statement_timeout: None,
+            reconnect_max: Duration::from_secs(10),
+        }
+    }
+
+    /// At most this many connections at a time; ten unless said otherwise.
+    ///
+    /// Calls that find all of them in use wait for one.
+    #[must_use]
+    pub fn pool_size(mut self, connections: usize) -> Self {
+        self.pool_size = connections.max(1);
+        self
+    }
+
+    /// How encrypted connections are made: which authorities are trusted, and the certificate this side shows.
+    #[must_use]
+    pub fn tls(mut self, config: impl Into<Arc<ClientConfig>>) -> Self {
+        self.tls = Some(config.into());
+        self
+    }
+
+    /// The server gives up a statement that takes longer than this, and the call fails. No limit unless said otherwise.
+    ///
+    /// It is set for each transaction, so it also holds behind a pooler that shares sessions.
+    #[must_use]
+    pub fn statement_timeout(mut self, timeout: Duration) -> Self {
+        self.statement_timeout = Some(timeout);
+        self
+    }
+
+    /// How long a call tries to go on when the server goes away under it; ten seconds unless said otherwise.
+    ///
+    /// After that it fails. What it was to store may then be stored or not; asking for it again is safe.
+    #[must_use]
+    pub fn reconnect_max(mut self, time: Duration) -> Self {
+        self.reconnect_max = time;
+        self
+    }
+
+    /// What the driver needs to connect.
+    pub(crate) fn driver(&self) -> Result<(Config, tls::Connector), Error> {
+        let config: Config = self
+            .url
+            .parse()
+            // The URL itself stays out of the message, since there is a password in it.
+            .map_err(|error| Error::backend("the URL of the database cannot be understood", error))?;
+        let connector = tls::connector(&config, self.tls.as_ref())?;
+        Ok((config, connector))
+    }
+}
+
+impl From<&str> for Options {
+    fn from(url: &str) -> Self {
+        Self::new(url)
+    }
+}
+
+impl From<String> for Options {
+    fn from(url: String) -> Self {
+        Self::new(url)
+    }
+}
+
+impl From<&String> for Options {
+    fn from(url: &String) -> Self {
+        Self::new(url)
+    }
+}
+
+/// Leaves out the URL, which has a password in it.
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("pool_size", &self.pool_size)
+            .field("statement_timeout", &self.statement_timeout)
+            .field("reconnect_max", &self.reconnect_max)
+            .finish_non_exhaustive()
+    }
+}

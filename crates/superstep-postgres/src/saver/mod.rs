@@ -1,0 +1,171 @@
+//! Checkpoints.
+
+mod history;
+mod inline;
+mod maintain;
+mod read;
+mod rows;
+mod schema;
+mod store;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+use superstep_checkpoint::{
+    CheckpointId, Checkpointer, DeltaHistory, Error, Prune, Put, Query, Stored, TaskWrites,
+    ThreadPage, ThreadQuery,
+};
+use tokio_postgres::types::Type;
+
+use crate::db::{Db, Statement};
+use crate::options::Options;
+use crate::text::json_has_nul;
+use read::whole_checkpoints;
+
+/// Keeps checkpoints in PostgreSQL, in the tables of LangGraph's `PostgresSaver`.
+///
+/// Clones share their connections. See the [page of the crate](crate) for how it behaves.
+#[derive(Clone, Debug)]
+pub struct PostgresSaver {
+    db: Db,
+}
+
+impl PostgresSaver {
+    /// Connects to a database, and makes the tables or brings them up to date if that is needed.
+    ///
+    /// Any number of processes may do so at once.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses, or the tables are newer than this program or not of this kind.
+    pub async fn connect(options: impl Into<Options>) -> Result<Self, Error> {
+        let db = Db::new(&options.into())?;
+        schema::prepare(&db).await?;
+        Ok(Self { db })
+    }
+}
+
+const GET: &str = concat!(
+    "WITH c AS (
+        SELECT * FROM checkpoints WHERE thread_id = $1 AND checkpoint_ns = $2 AND checkpoint_id = $3
+    ) ",
+    whole_checkpoints!()
+);
+
+const GET_HEAD: &str = concat!(
+    "WITH c AS (
+        SELECT * FROM checkpoints WHERE thread_id = $1 AND checkpoint_ns = $2 ORDER BY checkpoint_id DESC LIMIT 1
+    ) ",
+    whole_checkpoints!()
+);
+
+const LIST: &str = concat!(
+    "WITH c AS (
+        SELECT * FROM checkpoints
+        WHERE ($1::text IS NULL OR thread_id = $1) AND ($2::text IS NULL OR checkpoint_ns = $2)
+            AND ($3::text IS NULL OR checkpoint_id = $3) AND ($4::text IS NULL OR checkpoint_id < $4)
+            AND NOT EXISTS (
+                SELECT FROM jsonb_each($5::text::jsonb) AS f(key, value)
+                WHERE coalesce(metadata -> f.key, 'null') <> f.value
+            )
+        ORDER BY checkpoint_id DESC, thread_id COLLATE \"C\", checkpoint_ns COLLATE \"C\" LIMIT $6
+    ) ",
+    whole_checkpoints!(),
+    "ORDER BY c.checkpoint_id DESC, c.thread_id COLLATE \"C\", c.checkpoint_ns COLLATE \"C\""
+);
+
+impl Checkpointer for PostgresSaver {
+    async fn put(&self, put: Put) -> Result<(), Error> {
+        store::put(&self.db, &put).await
+    }
+
+    async fn put_writes(
+        &self,
+        thread: &str,
+        ns: &str,
+        checkpoint: CheckpointId,
+        writes: Vec<TaskWrites>,
+    ) -> Result<(), Error> {
+        store::put_writes(&self.db, thread, ns, checkpoint, &writes).await
+    }
+
+    async fn get(
+        &self,
+        thread: &str,
+        ns: &str,
+        id: Option<CheckpointId>,
+    ) -> Result<Option<Stored>, Error> {
+        if has_nul(&[thread, ns]) {
+            return Ok(None);
+        }
+        let id = id.map(|id| id.to_string());
+        let statement = match &id {
+            Some(id) => Statement::new(GET).text(&thread).text(&ns).text(id),
+            None => Statement::new(GET_HEAD).text(&thread).text(&ns),
+        };
+        let rows = self.db.read(statement).await;
+        let rows = rows.map_err(|failure| failure.told(|| format!("read thread `{thread}`")))?;
+        rows.first().map(read::stored).transpose()
+    }
+
+    async fn list(&self, query: Query) -> Result<Vec<Stored>, Error> {
+        let (thread, ns) = (query.thread.as_deref(), query.ns.as_deref());
+        if has_nul(&[thread.unwrap_or_default(), ns.unwrap_or_default()]) {
+            return Ok(Vec::new());
+        }
+        let id = query.id.map(|id| id.to_string());
+        let before = query.before.map(|id| id.to_string());
+        let limit = query.limit.map(|limit| i64::try_from(limit).unwrap_or(i64::MAX));
+        let filter: Json =
+            query.filter.into_iter().map(|(key, value)| (key, Json::from(value))).collect();
+        let filter = filter.to_string();
+        if json_has_nul(&filter) {
+            return Ok(Vec::new());
+        }
+        let statement = Statement::new(LIST)
+            .text(&thread)
+            .text(&ns)
+            .text(&id)
+            .text(&before)
+            .text(&filter)
+            .bind(&limit, Type::INT8);
+        let rows = self.db.read(statement).await;
+        let rows = rows.map_err(|failure| failure.told(|| "list checkpoints".to_owned()))?;
+        rows.iter().map(read::stored).collect()
+    }
+
+    async fn delete_thread(&self, thread: &str) -> Result<(), Error> {
+        maintain::delete_thread(&self.db, thread).await
+    }
+
+    async fn delta_history(
+        &self,
+        thread: &str,
+        ns: &str,
+        id: CheckpointId,
+        channels: &[Arc<str>],
+    ) -> Result<BTreeMap<Arc<str>, DeltaHistory>, Error> {
+        history::delta_history(&self.db, thread, ns, id, channels).await
+    }
+
+    async fn copy_thread(&self, from: &str, to: &str) -> Result<(), Error> {
+        maintain::copy_thread(&self.db, from, to).await
+    }
+
+    async fn delete_for_runs(&self, runs: &[String]) -> Result<(), Error> {
+        maintain::delete_for_runs(&self.db, runs).await
+    }
+
+    async fn prune(&self, prune: Prune) -> Result<usize, Error> {
+        maintain::prune(&self.db, prune).await
+    }
+
+    async fn threads(&self, query: ThreadQuery) -> Result<ThreadPage, Error> {
+        maintain::threads(&self.db, query).await
+    }
+}
+
+/// Whether what is looked for cannot be there, since text with NUL is refused when it is to be stored.
+fn has_nul(texts: &[&str]) -> bool {
+    texts.iter().any(|text| text.contains('\0'))
+}

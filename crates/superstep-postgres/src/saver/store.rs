@@ -1,0 +1,343 @@
+//! Storing checkpoints and writes.
+//!
+//! Everything a call stores goes in one statement, whose first parts decide whether the rest does anything. Before it, in
+//! the same transaction, locks are taken: a statement sees what was committed when it began, so it must begin when the
+//! lock is held. Everybody who touches a thread has its lock, shared, so that whoever deletes or copies it can have it
+//! alone; whoever compares something has that of the namespace too, alone.
+
+use superstep_checkpoint::{CheckpointId, Error, Put, TaskWrites, wire};
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+
+use super::read::column;
+use super::rows::{BlobRows, CheckpointRows, WriteRows};
+use crate::db::{Attempt, Db, Statement};
+use crate::failure::Failure;
+use crate::text::check_text;
+
+const LOCK_THREAD: &str = "SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 1))";
+const LOCK_NAMESPACE: &str = "SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 1)),
+    pg_advisory_xact_lock(hashtextextended($1, hashtextextended($2, 2)))";
+/// For whoever changes a thread as a whole.
+pub(super) const LOCK_WHOLE_THREAD: &str = "SELECT pg_advisory_xact_lock(hashtextextended(t, 1)) FROM (SELECT DISTINCT unnest($1::text[]) AS t ORDER BY t) s";
+
+/// The writes of tasks ($4 to $11) beside checkpoint $3 and what they expect ($12 to $15), as named parts.
+macro_rules! given_writes {
+    () => {
+        "given AS MATERIALIZED (
+            SELECT * FROM unnest($5::text[], $6::text[], $7::int4[], $8::text[], $9::text[], $10::bytea[], $11::bool[])
+                AS g(task_id, task_path, idx, channel, type, blob, replaces)
+        ), overtaken AS (
+            SELECT min(e.nth)::int4 AS nth
+            FROM unnest($12::text[], $13::int4[], $14::text[], $15::bytea[]) WITH ORDINALITY
+                AS e(task_id, idx, type, blob, nth)
+            LEFT JOIN checkpoint_writes w ON w.thread_id = $1 AND w.checkpoint_ns = $2 AND w.checkpoint_id = $3
+                AND w.task_id = e.task_id AND w.idx = e.idx
+            WHERE w.type IS DISTINCT FROM e.type OR w.blob IS DISTINCT FROM e.blob
+        ), "
+    };
+}
+
+/// Stores the writes if `gate` says so. Slots of cleared tasks that are written again are replaced and not deleted, since no
+/// statement can delete a row and insert it again.
+macro_rules! store_writes {
+    () => {
+        "cleared AS (
+            DELETE FROM checkpoint_writes w USING gate
+            WHERE gate.go AND w.thread_id = $1 AND w.checkpoint_ns = $2 AND w.checkpoint_id = $3
+                AND w.task_id = ANY($4::text[])
+                AND NOT EXISTS (SELECT FROM given g WHERE g.task_id = w.task_id AND g.idx = w.idx)
+        ), added AS (
+            INSERT INTO checkpoint_writes
+                (thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, blob)
+            SELECT $1, $2, $3, g.task_id, g.task_path, g.idx, g.channel, g.type, g.blob
+            FROM given g, gate WHERE gate.go AND NOT g.replaces
+            ON CONFLICT DO NOTHING
+        ), replaced AS (
+            INSERT INTO checkpoint_writes
+                (thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, blob)
+            SELECT $1, $2, $3, g.task_id, g.task_path, g.idx, g.channel, g.type, g.blob
+            FROM given g, gate WHERE gate.go AND g.replaces
+            ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id, task_id, idx) DO UPDATE
+            SET task_path = EXCLUDED.task_path, channel = EXCLUDED.channel, type = EXCLUDED.type, blob = EXCLUDED.blob
+        ) "
+    };
+}
+
+const PUT_WRITES: &str = concat!(
+    "WITH ",
+    given_writes!(),
+    "gate AS MATERIALIZED (
+        SELECT *, there AND overtaken IS NULL AS go FROM (
+            SELECT EXISTS (
+                    SELECT FROM checkpoints WHERE thread_id = $1 AND checkpoint_ns = $2 AND checkpoint_id = $3
+                ) AS there,
+                (SELECT nth FROM overtaken) AS overtaken
+        ) seen
+    ), ",
+    store_writes!(),
+    "SELECT there, overtaken, pg_current_xact_id()::text AS xact FROM gate"
+);
+
+const PUT: &str = concat!(
+    "WITH ",
+    given_writes!(),
+    "gate AS MATERIALIZED (
+        SELECT *, (there AND NOT $18 OR NOT there AND head IS NOT DISTINCT FROM $17)
+            AND parent_there AND overtaken IS NULL AND NOT rows_missing AS go
+        FROM (
+            SELECT (
+                    SELECT checkpoint_id FROM checkpoints WHERE thread_id = $1 AND checkpoint_ns = $2
+                    ORDER BY checkpoint_id DESC LIMIT 1
+                ) AS head,
+                EXISTS (
+                    SELECT FROM checkpoints WHERE thread_id = $1 AND checkpoint_ns = $2 AND checkpoint_id = $16
+                ) AS there,
+                NOT $19 OR EXISTS (
+                    SELECT FROM checkpoints WHERE thread_id = $1 AND checkpoint_ns = $2 AND checkpoint_id = $3
+                ) AS parent_there,
+                (SELECT nth FROM overtaken) AS overtaken,
+                EXISTS (
+                    SELECT FROM unnest($20::text[], $21::text[]) AS n(channel, version)
+                    WHERE NOT EXISTS (
+                        SELECT FROM checkpoint_blobs b WHERE b.thread_id = $1 AND b.checkpoint_ns = $2
+                            AND b.channel = n.channel AND b.version = n.version
+                    )
+                ) AS rows_missing
+        ) seen
+    ), ",
+    store_writes!(),
+    ", unblobbed AS (
+        DELETE FROM checkpoint_blobs b USING gate, unnest($22::text[], $23::text[]) AS n(channel, version)
+        WHERE gate.go AND gate.there AND b.thread_id = $1 AND b.checkpoint_ns = $2
+            AND b.channel = n.channel AND b.version = n.version
+    ), blobbed AS (
+        INSERT INTO checkpoint_blobs (thread_id, checkpoint_ns, channel, version, type, blob)
+        SELECT $1, $2, n.channel, n.version, n.type, n.blob
+        FROM gate, unnest($24::text[], $25::text[], $26::text[], $27::bytea[]) AS n(channel, version, type, blob)
+        WHERE gate.go
+        ON CONFLICT (thread_id, checkpoint_ns, channel, version) DO UPDATE
+        SET type = EXCLUDED.type, blob = EXCLUDED.blob
+    ), stored AS (
+        INSERT INTO checkpoints (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, checkpoint, metadata)
+        SELECT $1, $2, $16, $3, $28::text::jsonb, $29::text::jsonb FROM gate WHERE gate.go
+        ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id) DO UPDATE
+        SET parent_checkpoint_id = EXCLUDED.parent_checkpoint_id, checkpoint = EXCLUDED.checkpoint,
+            metadata = EXCLUDED.metadata
+    )
+    SELECT go, head, there, parent_there, overtaken, rows_missing FROM gate"
+);
+
+/// Stores a checkpoint.
+///
+/// If the connection is lost, nobody knows whether it was stored; then it is asked for by its id, and stored if it is not
+/// there.
+pub(super) async fn put(db: &Db, put: &Put) -> Result<(), Error> {
+    check_text("thread", &put.thread)?;
+    check_text("namespace", &put.ns)?;
+    if !put.writes.is_empty() {
+        wire::parent_of_writes(put)?;
+    }
+    let writes = &WriteRows::new(&put.writes)?;
+    let mut rows = CheckpointRows::new(put)?;
+    let failed = |failure: Failure| {
+        failure
+            .told(|| format!("store checkpoint {} of thread `{}`", put.checkpoint.id, put.thread))
+    };
+    let rows_missing = send(db, put, writes, &rows).await.map_err(failed)??;
+    if rows_missing {
+        // The other engine stored values in the checkpoint that have rows here.
+        let needed = std::mem::take(&mut rows.needed);
+        rows.blobs.append(needed);
+        send(db, put, writes, &rows).await.map_err(failed)??;
+    }
+    Ok(())
+}
+
+/// Sends a checkpoint. Says whether nothing was stored because rows that are needed are not there.
+async fn send(
+    db: &Db,
+    put: &Put,
+    writes: &WriteRows<'_>,
+    rows: &CheckpointRows<'_>,
+) -> Result<Result<bool, Error>, Failure> {
+    let (thread, ns) = (&*put.thread, &*put.ns);
+    let id = put.checkpoint.id.to_string();
+    let parent = put.parent.map(|id| id.to_string());
+    let head = put.head.map(|id| id.to_string());
+    let has_writes = !put.writes.is_empty();
+    let (thread, ns, id, parent, head, has_writes) =
+        (&thread, &ns, &id, &parent, &head, &has_writes);
+    db.insist(move |attempt| async move {
+        let again = attempt == Attempt::Again;
+        let lock = Statement::new(LOCK_NAMESPACE).text(thread).text(ns);
+        let BlobRows { channels, versions, types, blobs } = &rows.blobs;
+        let statement = bind_writes(Statement::new(PUT).text(thread).text(ns).text(parent), writes)
+            .text(id)
+            .text(head)
+            .bind(&again, Type::BOOL)
+            .bind(has_writes, Type::BOOL)
+            .texts(&rows.needed.channels)
+            .texts(&rows.needed.versions)
+            .texts(&rows.rowless.0)
+            .texts(&rows.rowless.1)
+            .texts(channels)
+            .texts(versions)
+            .texts(types)
+            .bind(blobs, Type::BYTEA_ARRAY)
+            .text(&rows.checkpoint)
+            .text(&rows.metadata);
+        let answers = db.transact(&[&lock, &statement]).await?;
+        Ok(judge_put(put, again, only_row(&answers)?))
+    })
+    .await
+}
+
+fn judge_put(put: &Put, again: bool, row: &Row) -> Result<bool, Error> {
+    let there: bool = column(row, "there")?;
+    if column(row, "go")? || (there && again) {
+        return Ok(false);
+    }
+    let head: Option<&str> = column(row, "head")?;
+    let head: Option<CheckpointId> = head.map(str::parse).transpose()?;
+    let (thread, ns) = (put.thread.to_string(), put.ns.to_string());
+    if !there && head != put.head {
+        return Err(Error::Conflict { thread, ns, expected: put.head, found: head });
+    }
+    let parent = put.parent.unwrap_or(put.checkpoint.id);
+    if !column::<bool>(row, "parent_there")? {
+        return Err(Error::Unknown { thread, ns, id: parent });
+    }
+    refuse_overtaken(row, &put.thread, &put.ns, parent, &put.writes)?;
+    column(row, "rows_missing")
+}
+
+/// Stores writes beside a checkpoint.
+pub(super) async fn put_writes(
+    db: &Db,
+    thread: &str,
+    ns: &str,
+    checkpoint: CheckpointId,
+    all: &[TaskWrites],
+) -> Result<(), Error> {
+    check_text("thread", thread)?;
+    check_text("namespace", ns)?;
+    let writes = &WriteRows::new(all)?;
+    let id = &checkpoint.to_string();
+    let (thread, ns) = (&thread, &ns);
+    let compares = !writes.expected.tasks.is_empty();
+    let statement = &bind_writes(Statement::new(PUT_WRITES).text(thread).text(ns).text(id), writes);
+    let lock = if compares {
+        &Statement::new(LOCK_NAMESPACE).text(thread).text(ns)
+    } else {
+        &Statement::new(LOCK_THREAD).text(thread)
+    };
+    let judge = |row: &Row| {
+        if !column::<bool>(row, "there")? {
+            let (thread, ns) = (thread.to_string(), ns.to_string());
+            return Err(Error::Unknown { thread, ns, id: checkpoint });
+        }
+        refuse_overtaken(row, thread, ns, checkpoint, all)
+    };
+    let done = if compares {
+        claim(db, lock, statement, &judge).await
+    } else {
+        // The same writes a second time change nothing.
+        db.insist(move |_| async move {
+            let answers = db.transact(&[lock, statement]).await?;
+            Ok(judge(only_row(&answers)?)?)
+        })
+        .await
+    };
+    done.map_err(|failure| {
+        failure.told(|| format!("store writes beside checkpoint {id} of thread `{thread}`"))
+    })
+}
+
+/// Stores writes that expect something, so that the same writes a second time do not find what they expect.
+///
+/// The number of the transaction is known before it is committed. If the connection is lost then, the server is asked
+/// what became of it; if it is lost earlier, nothing became of it.
+async fn claim(
+    db: &Db,
+    lock: &Statement<'_>,
+    statement: &Statement<'_>,
+    judge: &(dyn Fn(&Row) -> Result<(), Error> + Sync),
+) -> Result<(), Failure> {
+    db.insist(move |_| async move {
+        let (open, answers) = db.open(&[lock, statement]).await?;
+        let row = only_row(&answers)?;
+        let judged = judge(row);
+        if judged.is_err() {
+            open.end("ROLLBACK").await?;
+            return Ok(judged?);
+        }
+        let number: String = column(row, "xact")?;
+        match open.end("COMMIT").await {
+            Err(Failure::Lost(lost)) if committed(db, &number).await? => {
+                tracing::debug!(error = %lost, "a claim was stored although its answer was lost");
+                Ok(())
+            }
+            other => other,
+        }
+    })
+    .await
+}
+
+/// What became of a transaction whose `COMMIT` was sent. One that is still going on is waited for.
+async fn committed(db: &Db, number: &str) -> Result<bool, Failure> {
+    db.insist(move |_| async move {
+        let sql = "SELECT pg_xact_status($1::text::xid8)";
+        let rows = db.read(Statement::new(sql).text(&number)).await?;
+        let status: Option<&str> = match rows.first() {
+            Some(row) => row.get(0),
+            None => None,
+        };
+        match status {
+            Some("committed") => Ok(true),
+            Some("in progress") => {
+                let message = "a transaction whose connection is lost has not ended yet";
+                Err(Failure::Lost(message.into()))
+            }
+            _ => Ok(false),
+        }
+    })
+    .await
+}
+
+fn bind_writes<'a>(statement: Statement<'a>, writes: &'a WriteRows<'a>) -> Statement<'a> {
+    statement
+        .texts(&writes.cleared)
+        .texts(&writes.tasks)
+        .texts(&writes.paths)
+        .bind(&writes.slots, Type::INT4_ARRAY)
+        .texts(&writes.channels)
+        .texts(&writes.types)
+        .bind(&writes.blobs, Type::BYTEA_ARRAY)
+        .bind(&writes.replaces, Type::BOOL_ARRAY)
+        .texts(&writes.expected.tasks)
+        .bind(&writes.expected.slots, Type::INT4_ARRAY)
+        .texts(&writes.expected.types)
+        .bind(&writes.expected.blobs, Type::BYTEA_ARRAY)
+}
+
+/// The row of the last statement, which always has one.
+fn only_row(answers: &[Vec<Row>]) -> Result<&Row, Failure> {
+    let row = answers.last().and_then(|rows| rows.first());
+    row.ok_or_else(|| Error::codec("PostgreSQL gave no answer where it always gives one").into())
+}
+
+fn refuse_overtaken(
+    row: &Row,
+    thread: &str,
+    ns: &str,
+    checkpoint: CheckpointId,
+    all: &[TaskWrites],
+) -> Result<(), Error> {
+    let Some(nth) = column::<Option<i32>>(row, "overtaken")? else { return Ok(()) };
+    let expectations = wire::expectations(all)?;
+    match expectations.get((nth - 1).max(0) as usize) {
+        Some((task, _, expected)) => Err(wire::overtaken(thread, ns, checkpoint, *task, expected)),
+        None => Err(Error::codec("PostgreSQL refused something that was not asked")),
+    }
+}

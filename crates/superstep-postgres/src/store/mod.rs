@@ -1,0 +1,341 @@
+//! Long-term memory.
+
+mod filter;
+
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime};
+
+use serde_json::Value as Json;
+use superstep_checkpoint::{
+    Error, Expiry, Item, Namespace, NamespaceQuery, PutItem, Search, Store, StoreAnswer, StoreOp,
+    Value,
+};
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+
+use crate::db::{Db, Statement};
+use crate::failure::Failure;
+use crate::migrate::{self, Plan};
+use crate::options::Options;
+use crate::text::{check_text, json_has_nul};
+
+const PLAN: Plan = Plan {
+    table: "store_migrations",
+    first: "CREATE TABLE IF NOT EXISTS store_migrations (v INTEGER PRIMARY KEY)",
+    steps: &[
+        "CREATE TABLE IF NOT EXISTS store (
+            prefix text NOT NULL,
+            key text NOT NULL,
+            value jsonb NOT NULL,
+            created_at TIMESTAMP WITH TIME ZONE DEFAULT CURRENT_TIMESTAMP,
+            updated_at TIMESTAMP WITH TIME ZONE DEFAULT CURRENT_TIMESTAMP,
+            PRIMARY KEY (prefix, key)
+        )",
+        "CREATE INDEX CONCURRENTLY IF NOT EXISTS store_prefix_idx ON store USING btree (prefix text_pattern_ops)",
+        "ALTER TABLE store ADD COLUMN IF NOT EXISTS expires_at TIMESTAMP WITH TIME ZONE,
+            ADD COLUMN IF NOT EXISTS ttl_minutes INT",
+        "CREATE INDEX IF NOT EXISTS idx_store_expires_at ON store (expires_at) WHERE expires_at IS NOT NULL",
+    ],
+};
+
+/// Keeps items in PostgreSQL, in the tables of LangGraph's `PostgresStore`. Clones share their connections.
+///
+/// - Values are stored as JSON, so what JSON has no form for (bytes, sets, numbers that are none) is refused.
+/// - The time items have left is counted by the clock of the server. The table keeps it in whole minutes for when it starts
+///   anew: it is rounded up, so an item may then be kept a little longer than asked and never shorter.
+/// - Numbers are compared as numbers, unlike in the other engine, which compares their digits.
+#[derive(Clone, Debug)]
+pub struct PostgresStore {
+    db: Db,
+    expiry: Expiry,
+}
+
+impl PostgresStore {
+    /// Connects to a database, and makes the tables or brings them up to date if that is needed.
+    ///
+    /// Any number of processes may do so at once.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses, or the tables are newer than this program.
+    pub async fn connect(options: impl Into<Options>) -> Result<Self, Error> {
+        let db = Db::new(&options.into())?;
+        migrate::migrate(&db, PLAN).await?;
+        Ok(Self { db, expiry: Expiry::default() })
+    }
+
+    /// The same store, with another rule for how long items are kept.
+    #[must_use]
+    pub fn with_expiry(mut self, expiry: Expiry) -> Self {
+        self.expiry = expiry;
+        self
+    }
+}
+
+const LIVES: &str = "(s.expires_at IS NULL OR s.expires_at > now())";
+
+/// Items in a form that a value of any type comes through: times as microseconds since 1970.
+const ITEM: &str = "s.prefix, s.key, s.value::text AS value,
+    (extract(epoch FROM s.created_at) * 1000000)::bigint AS created,
+    (extract(epoch FROM s.updated_at) * 1000000)::bigint AS updated";
+
+/// Starts the time of found items anew. What is given is what was there before, which differs in nothing that is given.
+const REFRESHED: &str = "refreshed AS (
+        UPDATE store s SET expires_at = now() + make_interval(mins => s.ttl_minutes)
+        FROM found WHERE $1 AND s.prefix = found.prefix AND s.key = found.key AND s.ttl_minutes IS NOT NULL
+    )";
+
+/// Clocks stand still and go back; items are ordered by the time they were last put, so that of two puts the later one has
+/// to have the later time.
+const PUT: &str = "INSERT INTO store AS s (prefix, key, value, created_at, updated_at, expires_at, ttl_minutes)
+    SELECT p.prefix, p.key, p.value::jsonb, t.now, t.now,
+        now() + make_interval(secs => p.seconds), ceil(p.seconds / 60)::int
+    FROM unnest($1::text[], $2::text[], $3::text[], $4::float8[]) WITH ORDINALITY AS p(prefix, key, value, seconds, nth)
+    CROSS JOIN LATERAL (SELECT clock_timestamp() + make_interval(secs => p.nth * 0.000001) AS now) t
+    ON CONFLICT (prefix, key) DO UPDATE SET value = EXCLUDED.value,
+        created_at = CASE WHEN s.expires_at <= now() THEN EXCLUDED.created_at ELSE s.created_at END,
+        updated_at = greatest(EXCLUDED.updated_at, s.updated_at + interval '1 microsecond'),
+        expires_at = EXCLUDED.expires_at, ttl_minutes = EXCLUDED.ttl_minutes";
+
+const DELETE: &str = "DELETE FROM store s USING unnest($1::text[], $2::text[]) AS p(prefix, key)
+    WHERE s.prefix = p.prefix AND s.key = p.key";
+
+impl Store for PostgresStore {
+    async fn batch(&self, ops: Vec<StoreOp>) -> Result<Vec<StoreAnswer>, Error> {
+        ops.iter().try_for_each(StoreOp::check)?;
+        let reads = ops.iter().map(|op| self.read(op)).collect::<Result<Vec<_>, _>>()?;
+        let changes = Changes::new(&ops, self.expiry)?;
+        let (reads, changes) = (&reads, &changes);
+        let answered = self.db.insist(move |_| async move {
+            let mut statements: Vec<Statement<'_>> =
+                reads.iter().flatten().map(Question::statement).collect();
+            statements.extend(changes.statements());
+            let statements: Vec<&Statement<'_>> = statements.iter().collect();
+            // Storing the same once more changes nothing but times, so it can be sent again.
+            self.db.transact(&statements).await
+        });
+        let rows = answered.await.map_err(|failure: Failure| {
+            failure.told(|| "read or change items of the store".to_owned())
+        })?;
+        let mut rows = rows.iter();
+        ops.iter()
+            .zip(reads)
+            .map(|(op, read)| match read {
+                None => Ok(StoreAnswer::Done),
+                Some(_) => answer(op, rows.next().map(Vec::as_slice).unwrap_or_default()),
+            })
+            .collect()
+    }
+
+    async fn sweep(&self) -> Result<usize, Error> {
+        let sql = "WITH gone AS (DELETE FROM store WHERE expires_at <= now() RETURNING 1) SELECT count(*) FROM gone";
+        let swept = self.db.insist(move |_| async move {
+            let rows = self.db.transact(&[&Statement::new(sql)]).await?;
+            let count: i64 = rows.first().and_then(|rows| rows.first()).map_or(0, |row| row.get(0));
+            Ok(count)
+        });
+        let count = swept.await.map_err(|failure| failure.told(|| "sweep the store".to_owned()))?;
+        Ok(usize::try_from(count).unwrap_or_default())
+    }
+}
+
+impl PostgresStore {
+    /// What has to be asked for an operation; nothing for one that only changes something.
+    fn read(&self, op: &StoreOp) -> Result<Option<Question>, Error> {
+        let refresh = |asked: Option<bool>| asked.unwrap_or(self.expiry.refresh_on_read);
+        Ok(match op {
+            StoreOp::Get { namespace, key, refresh: asked } => {
+                check_text("key", key)?;
+                let mut question = Question::items(refresh(*asked));
+                let (prefix, key) =
+                    (question.text(namespace.join(".")), question.text(key.clone()));
+                question.find(&format!("s.prefix = {prefix} AND s.key = {key}"));
+                Some(question)
+            }
+            StoreOp::Search(search) => Some(question(search, refresh(search.refresh))?),
+            StoreOp::Namespaces(_) => Some(Question {
+                sql: format!("SELECT DISTINCT s.prefix FROM store s WHERE {LIVES}"),
+                ..Question::items(false)
+            }),
+            StoreOp::Put(_) | StoreOp::Delete { .. } => None,
+        })
+    }
+}
+
+fn question(search: &Search, refresh: bool) -> Result<Question, Error> {
+    let mut question = Question::items(refresh);
+    let mut wanted = "true".to_owned();
+    if !search.prefix.is_empty() {
+        let prefix = search.prefix.join(".");
+        // The index of prefixes serves patterns; what stands for itself in one is escaped.
+        let below =
+            format!("{}.%", prefix.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_"));
+        let (prefix, below) = (question.text(prefix), question.text(below));
+        wanted += &format!(" AND (s.prefix = {prefix} OR s.prefix LIKE {below})");
+    }
+    for (key, value) in &search.filter {
+        wanted += &format!(" AND {}", filter::equal(&mut question, key, value)?);
+    }
+    for condition in &search.conditions {
+        wanted += &format!(" AND {}", filter::holds(&mut question, condition)?);
+    }
+    let number = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
+    // By labels, as everywhere: a dot would stand between letters, but no label has one.
+    question.find(&format!(
+        "{wanted} ORDER BY s.updated_at, string_to_array(s.prefix, '.') COLLATE \"C\", s.key COLLATE \"C\" \
+         LIMIT {} OFFSET {}",
+        number(search.limit),
+        number(search.offset)
+    ));
+    Ok(question)
+}
+
+/// A statement that is put together from known parts, with everything a caller gave as a parameter.
+#[derive(Debug)]
+struct Question {
+    sql: String,
+    refresh: Option<bool>,
+    texts: Vec<String>,
+}
+
+impl Question {
+    fn items(refresh: bool) -> Self {
+        Self { sql: String::new(), refresh: Some(refresh), texts: Vec::new() }
+    }
+
+    /// Adds a parameter, and gives its name.
+    fn text(&mut self, text: String) -> String {
+        self.texts.push(text);
+        format!("${}::text", self.texts.len() + 1)
+    }
+
+    fn find(&mut self, wanted: &str) {
+        self.sql = format!(
+            "WITH found AS MATERIALIZED (SELECT {ITEM} FROM store s WHERE {LIVES} AND {wanted}), {REFRESHED}
+            SELECT * FROM found"
+        );
+    }
+
+    fn statement(&self) -> Statement<'_> {
+        let mut statement = Statement::new(&self.sql);
+        // The listing of namespaces has no parameters at all.
+        if let (Some(refresh), true) = (&self.refresh, self.sql.contains("$1")) {
+            statement = statement.bind(refresh, Type::BOOL);
+        }
+        self.texts.iter().fold(statement, |statement, text| statement.text(text))
+    }
+}
+
+/// What a batch puts and deletes, a list for each column.
+#[derive(Debug, Default)]
+struct Changes {
+    put: (Vec<String>, Vec<String>, Vec<String>, Vec<Option<f64>>),
+    deleted: (Vec<String>, Vec<String>),
+}
+
+impl Changes {
+    fn new(ops: &[StoreOp], expiry: Expiry) -> Result<Self, Error> {
+        // The last of several operations on an item counts, and puts are in the order in which they were asked.
+        let mut last: BTreeMap<(&Namespace, &str), usize> = BTreeMap::new();
+        for (nth, op) in ops.iter().enumerate() {
+            match op {
+                StoreOp::Put(PutItem { namespace, key, .. })
+                | StoreOp::Delete { namespace, key } => {
+                    check_text("key", key)?;
+                    last.insert((namespace, key), nth);
+                }
+                StoreOp::Get { .. } | StoreOp::Search(_) | StoreOp::Namespaces(_) => {}
+            }
+        }
+        let mut order: Vec<usize> = last.into_values().collect();
+        order.sort_unstable();
+        let mut changes = Self::default();
+        for nth in order {
+            match &ops[nth] {
+                StoreOp::Put(put) => {
+                    changes.put.0.push(put.namespace.join("."));
+                    changes.put.1.push(put.key.clone());
+                    changes.put.2.push(to_json(put)?);
+                    let ttl = put.ttl.or(expiry.default_ttl);
+                    changes.put.3.push(ttl.map(|ttl| ttl.as_secs_f64()));
+                }
+                StoreOp::Delete { namespace, key } => {
+                    changes.deleted.0.push(namespace.join("."));
+                    changes.deleted.1.push(key.clone());
+                }
+                StoreOp::Get { .. } | StoreOp::Search(_) | StoreOp::Namespaces(_) => {}
+            }
+        }
+        Ok(changes)
+    }
+
+    fn statements(&self) -> impl Iterator<Item = Statement<'_>> {
+        let (prefixes, keys, values, seconds) = &self.put;
+        let put = (!keys.is_empty()).then(|| {
+            Statement::new(PUT)
+                .texts(prefixes)
+                .texts(keys)
+                .texts(values)
+                .bind(seconds, Type::FLOAT8_ARRAY)
+        });
+        let (prefixes, keys) = &self.deleted;
+        let deleted =
+            (!keys.is_empty()).then(|| Statement::new(DELETE).texts(prefixes).texts(keys));
+        put.into_iter().chain(deleted)
+    }
+}
+
+/// The value as JSON, if it is the same when it comes back.
+fn to_json(put: &PutItem) -> Result<String, Error> {
+    let json = Json::from(put.value.clone());
+    if Value::from(json.clone()) != put.value {
+        return Err(Error::invalid(format_args!(
+            "the value of item `{}` is not JSON; bytes, sets and floats that are no number cannot be stored here",
+            put.key
+        )));
+    }
+    let text = json.to_string();
+    if json_has_nul(&text) {
+        return Err(Error::invalid(format_args!(
+            "the value of item `{}` has text with NUL in it, which PostgreSQL cannot store; leave it out",
+            put.key
+        )));
+    }
+    Ok(text)
+}
+
+fn answer(op: &StoreOp, rows: &[Row]) -> Result<StoreAnswer, Error> {
+    Ok(match op {
+        StoreOp::Get { .. } => StoreAnswer::Item(rows.first().map(item).transpose()?),
+        StoreOp::Search(_) => StoreAnswer::Items(rows.iter().map(item).collect::<Result<_, _>>()?),
+        StoreOp::Namespaces(query) => StoreAnswer::Namespaces(namespaces(query, rows)),
+        StoreOp::Put(_) | StoreOp::Delete { .. } => StoreAnswer::Done,
+    })
+}
+
+fn namespaces(query: &NamespaceQuery, rows: &[Row]) -> Vec<Namespace> {
+    let all = rows.iter().map(|row| labels(row.get("prefix")));
+    query.select(all.filter(|namespace| query.matches(namespace)))
+}
+
+fn labels(prefix: &str) -> Namespace {
+    prefix.split('.').map(str::to_owned).collect()
+}
+
+fn item(row: &Row) -> Result<Item, Error> {
+    let (prefix, key): (&str, &str) = (row.get("prefix"), row.get("key"));
+    let value: Json = serde_json::from_str(row.get("value")).map_err(|error| {
+        Error::codec(format_args!("item `{key}` of `{prefix}` cannot be read: {error}"))
+    })?;
+    Ok(Item {
+        namespace: labels(prefix),
+        key: key.to_owned(),
+        value: Value::from(value),
+        created_at: time(row.get("created")),
+        updated_at: time(row.get("updated")),
+    })
+}
+
+fn time(micros: Option<i64>) -> SystemTime {
+    let since = u64::try_from(micros.unwrap_or_default()).unwrap_or_default();
+    SystemTime::UNIX_EPOCH + Duration::from_micros(since)
+}

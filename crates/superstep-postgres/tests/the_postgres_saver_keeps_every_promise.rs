@@ -1,0 +1,24 @@
+//! A database is held to the cases every saver is held to, with two savers that have connections of their own.
+
+mod common;
+
+use common::Database;
+use superstep_checkpoint::AnyCheckpointer;
+use superstep_conformance::savers::{self, Subject};
+use superstep_postgres::PostgresSaver;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_keeps_every_promise() {
+    let database = Database::new().await;
+    let report = savers::run(|| async {
+        let url = database.schema().await;
+        let connect = || async {
+            AnyCheckpointer::new(PostgresSaver::connect(&url).await.expect("a database"))
+        };
+        Subject { saver: connect().await, other: connect().await }
+    })
+    .await;
+    println!("{report}");
+    report.assert_passed();
+    assert_eq!(report.passed(), savers::names().count(), "{report}");
+}

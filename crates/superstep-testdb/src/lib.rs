@@ -1,0 +1,29 @@
+//! Throw-away PostgreSQL servers for the tests of this workspace.
+//!
+//! [`Cluster::start`] makes a cluster in a temporary folder and starts a server for it on a free port. The server
+//! really writes to disk (`fsync` is on), so what a test learns about a crash is true. When the cluster is dropped, or
+//! the process that started it ends in whatever way, the server is stopped and the folder removed.
+//!
+//! Tests that only need *a* server ask [`server_url`] for the one that `cargo xtask test` has started.
+
+mod binaries;
+mod cluster;
+mod guard;
+
+pub use cluster::Cluster;
+
+/// Names the server tests use: a URL whose user may create databases.
+pub const VARIABLE: &str = "SUPERSTEP_TEST_POSTGRES";
+
+/// The server that tests are to use.
+///
+/// # Panics
+/// There is none. A test that needs a server and has none has shown nothing, so it must not pass.
+pub fn server_url() -> String {
+    std::env::var(VARIABLE).unwrap_or_else(|_| {
+        panic!(
+            "this test needs PostgreSQL: run `cargo xtask test`, which starts a server, or set {VARIABLE} to the URL \
+             of one whose user may create databases"
+        )
+    })
+}

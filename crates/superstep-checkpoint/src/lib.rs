@@ -42,8 +42,8 @@ pub use maintain::{Keep, Prune, ThreadCursor, ThreadInfo, ThreadPage, ThreadQuer
 pub use memory::MemorySaver;
 pub use saver::{AnyCheckpointer, Checkpointer, DeltaHistory};
 pub use store::{
-    AnyStore, Comparison, Condition, Expiry, Item, MemoryStore, Namespace, NamespaceQuery, PutItem,
-    Search, Store, StoreAnswer, StoreOp,
+    AnyStore, Comparison, Condition, Distance, Expiry, Indexing, Item, MemoryStore, Namespace,
+    NamespaceQuery, PutItem, Search, Store, StoreAnswer, StoreOp, VectorIndex, Vectors,
 };
 pub use value::{Ext, Interrupt, Map, Packet, TimeLimits, Value, from_value, to_value};
 pub use version::Version;

@@ -40,7 +40,7 @@ pub use error::Error;
 pub use id::{CheckpointId, IdClock, InterruptId, TaskId};
 pub use maintain::{Keep, Prune, ThreadCursor, ThreadInfo, ThreadPage, ThreadQuery};
 pub use memory::MemorySaver;
-pub use saver::{AnyCheckpointer, Checkpointer, DeltaHistory};
+pub use saver::{AnyCheckpointer, Checkpointer, DeltaHistory, WritePlace};
 pub use store::{
     AnyStore, Comparison, Condition, Distance, Expiry, Indexing, Item, MemoryStore, Namespace,
     NamespaceQuery, PutItem, Search, Store, StoreAnswer, StoreOp, VectorIndex, Vectors,

@@ -40,10 +40,10 @@ pub use error::Error;
 pub use id::{CheckpointId, IdClock, InterruptId, TaskId};
 pub use maintain::{Keep, Prune, ThreadCursor, ThreadInfo, ThreadPage, ThreadQuery};
 pub use memory::MemorySaver;
-pub use saver::{AnyCheckpointer, Checkpointer, DeltaHistory};
+pub use saver::{AnyCheckpointer, Checkpointer, DeltaHistory, WritePlace};
 pub use store::{
-    AnyStore, Comparison, Condition, Expiry, Item, MemoryStore, Namespace, NamespaceQuery, PutItem,
-    Search, Store, StoreAnswer, StoreOp,
+    AnyStore, Comparison, Condition, Distance, Expiry, Indexing, Item, MemoryStore, Namespace,
+    NamespaceQuery, PutItem, Search, Store, StoreAnswer, StoreOp, VectorIndex, Vectors,
 };
 pub use value::{Ext, Interrupt, Map, Packet, TimeLimits, Value, from_value, to_value};
 pub use version::Version;

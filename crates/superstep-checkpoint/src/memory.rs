@@ -148,9 +148,9 @@ impl Checkpointer for MemorySaver {
             let row = line.get(&at).ok_or_else(|| wire::broken_chain(thread, ns, at, id))?;
             let writes = row.ordered();
             open.retain_mut(|(channel, history)| {
-                let here = writes.iter().rev().filter(|write| write.channel == **channel);
-                history.writes.extend(here.map(|write| write.value.clone()));
+                history.take(at, channel, &writes);
                 history.seed = row.checkpoint.value(channel).cloned();
+                history.seed_version = row.checkpoint.version(channel).cloned();
                 history.seed.is_none()
             });
             if open.is_empty() {
@@ -158,9 +158,7 @@ impl Checkpointer for MemorySaver {
             }
             parent = row.parent;
         }
-        for history in found.values_mut() {
-            history.writes.reverse();
-        }
+        found.values_mut().for_each(DeltaHistory::turn);
         Ok(found)
     }
 

@@ -5,8 +5,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use crate::{
-    Blob, CheckpointId, Error, PendingWrite, Prune, Put, Query, Stored, TaskWrites, ThreadPage,
-    ThreadQuery, wire,
+    Blob, CheckpointId, Error, PendingWrite, Prune, Put, Query, Stored, TaskId, TaskWrites,
+    ThreadPage, ThreadQuery, Version, wire,
 };
 
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -140,12 +140,52 @@ pub trait Checkpointer: Send + Sync + 'static {
 }
 
 /// How the value of a delta channel came to be.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct DeltaHistory {
     /// The last whole value that was stored, if there is one.
     pub seed: Option<Blob>,
     /// What was written since, oldest first.
     pub writes: Vec<Blob>,
+    /// The version of the channel at the checkpoint that has the whole value.
+    pub seed_version: Option<Version>,
+    /// Where each of the writes is stored.
+    pub places: Vec<WritePlace>,
+}
+
+/// Where a write of a thread and namespace is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WritePlace {
+    /// The checkpoint beside which it stands.
+    pub checkpoint: CheckpointId,
+    /// Who wrote.
+    pub task: TaskId,
+    /// The slot of the write among those of its task.
+    pub index: i64,
+}
+
+impl DeltaHistory {
+    /// Takes the writes of one checkpoint to a channel, before those that were taken until now.
+    ///
+    /// Savers walk from the newest checkpoint to the oldest, and call [`turn`](Self::turn) at the end.
+    pub fn take(&mut self, checkpoint: CheckpointId, channel: &str, writes: &[PendingWrite]) {
+        for write in writes.iter().rev().filter(|write| &*write.channel == channel) {
+            self.writes.push(write.value.clone());
+            self.places.push(WritePlace { checkpoint, task: write.task, index: write.index });
+        }
+    }
+
+    /// Puts what was taken newest first into its order.
+    pub fn turn(&mut self) {
+        self.writes.reverse();
+        self.places.reverse();
+    }
+}
+
+/// Histories are the same if they lead to the same value, wherever their parts are stored.
+impl PartialEq for DeltaHistory {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.seed, &self.writes) == (&other.seed, &other.writes)
+    }
 }
 
 async fn walk_deltas<C: Checkpointer + ?Sized>(
@@ -169,16 +209,14 @@ async fn walk_deltas<C: Checkpointer + ?Sized>(
         let stored = stored.ok_or_else(|| wire::broken_chain(thread, ns, at, id))?;
         open.retain(|channel| {
             let history = found.entry(channel.clone()).or_default();
-            let here = stored.writes.iter().filter(|write| write.channel == *channel);
-            history.writes.extend(here.rev().map(|PendingWrite { value, .. }| value.clone()));
+            history.take(at, channel, &stored.writes);
             history.seed = stored.checkpoint.value(channel).cloned();
+            history.seed_version = stored.checkpoint.version(channel).cloned();
             history.seed.is_none()
         });
         parent = stored.parent;
     }
-    for history in found.values_mut() {
-        history.writes.reverse();
-    }
+    found.values_mut().for_each(DeltaHistory::turn);
     Ok(found)
 }
 

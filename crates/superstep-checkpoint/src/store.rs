@@ -1,9 +1,11 @@
 //! Memory across threads.
 
 mod memory;
+mod path;
 mod query;
 #[cfg(test)]
 mod tests;
+mod vector;
 
 use std::fmt;
 use std::future::Future;
@@ -15,6 +17,7 @@ use crate::{Error, Value};
 
 pub use memory::MemoryStore;
 pub use query::{Comparison, Condition, NamespaceQuery, Search};
+pub use vector::{Distance, Indexing, VectorIndex, Vectors};
 
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
 
@@ -34,6 +37,8 @@ pub struct Item {
     pub created_at: SystemTime,
     /// When it was last put.
     pub updated_at: SystemTime,
+    /// How near it is to the query it was found by, the nearer the greater. `None`: it was found otherwise.
+    pub score: Option<f64>,
 }
 
 impl Item {
@@ -78,12 +83,27 @@ pub struct PutItem {
     pub value: Value,
     /// How long it is kept after it was put or, if the store is set up so, read. `None`: as the store is set up.
     pub ttl: Option<Duration>,
+    /// Which of its texts are indexed.
+    pub index: Indexing,
 }
 
 impl PutItem {
     /// An item that is kept as long as the store is set up to keep items.
     pub fn new(namespace: &[String], key: impl Into<String>, value: impl Into<Value>) -> Self {
-        Self { namespace: namespace.to_vec(), key: key.into(), value: value.into(), ttl: None }
+        Self {
+            namespace: namespace.to_vec(),
+            key: key.into(),
+            value: value.into(),
+            ttl: None,
+            index: Indexing::Default,
+        }
+    }
+
+    /// With these of its texts indexed.
+    #[must_use]
+    pub fn index(mut self, index: Indexing) -> Self {
+        self.index = index;
+        self
     }
 
     /// Kept for this long.
@@ -174,7 +194,8 @@ pub enum StoreAnswer {
 ///    dropped.
 /// 2. **Durable.** When such a call returns `Ok`, every later call sees it, from any handle.
 /// 3. **Ordered.** [`search`](Self::search) gives items in the order in which they were last put, the one put longest
-///    ago first; items of the same time by namespace and key. Namespaces are listed in the order of their labels.
+///    ago first; items of the same time by namespace and key. With a [query](Search::query) the nearest comes first.
+///    Namespaces are listed in the order of their labels.
 /// 4. **Checked.** A namespace that [`Item::check_namespace`] refuses is refused by `put`, `get` and `delete` alike. A
 ///    prefix may be empty or begin with any label, but its labels are not empty and contain no dot.
 /// 5. **Expired is gone.** An item whose time is over is not given any more, whether it was [swept](Self::sweep) or not.

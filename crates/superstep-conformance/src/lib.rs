@@ -1,7 +1,7 @@
-//! The promises every saver keeps, as cases to run against one.
+//! The promises every saver and every store keeps, as cases to run against one.
 //!
 //! Whoever writes a [`Checkpointer`](superstep_checkpoint::Checkpointer) depends on this crate in its tests and runs
-//! [`savers::run`]. Each case gets storage of its own, empty, and two handles to it.
+//! [`savers::run`]; whoever writes a [`Store`](superstep_checkpoint::Store) runs [`stores::run`]. Each case gets storage of its own, empty, and two handles to it.
 //!
 //! ```
 //! use superstep_checkpoint::{AnyCheckpointer, MemorySaver};
@@ -19,5 +19,6 @@
 
 mod report;
 pub mod savers;
+pub mod stores;
 
 pub use report::{Outcome, Report};

@@ -13,6 +13,9 @@
 //! # }).unwrap();
 //! ```
 //!
+//! [`SqliteStore`] keeps items across threads, in the tables of LangGraph's `SqliteStore`; in a file of its own, or in that of a
+//! saver ([`SqliteSaver::store`]).
+//!
 //! # How it works
 //!
 //! One thread owns the connection that writes. It takes everything that was asked of it since the last time and commits it
@@ -37,10 +40,12 @@ mod maintain;
 mod options;
 mod read;
 mod schema;
+mod store;
 mod worker;
 mod write;
 
 pub use options::{SqliteOptions, Synchronous};
+pub use store::SqliteStore;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -74,7 +79,15 @@ impl SqliteSaver {
     /// # Errors
     /// SQLite cannot make one.
     pub async fn in_memory() -> Result<Self, Error> {
-        Ok(Self(Arc::new(Workers::in_memory(&SqliteOptions::default()).await?)))
+        Ok(Self(Arc::new(Workers::in_memory(&SqliteOptions::default(), schema::set_up).await?)))
+    }
+
+    /// Long-term memory in the same database, on the same connections.
+    ///
+    /// # Errors
+    /// The tables of the store cannot be made, or are newer than this program.
+    pub async fn store(&self) -> Result<SqliteStore, Error> {
+        SqliteStore::beside(self.0.clone()).await
     }
 
     /// How to open a file, to be changed.
@@ -89,7 +102,7 @@ impl SqliteOptions {
     /// # Errors
     /// As [`SqliteSaver::open`].
     pub async fn open(self, path: impl AsRef<Path>) -> Result<SqliteSaver, Error> {
-        Ok(SqliteSaver(Arc::new(Workers::open(path.as_ref(), &self).await?)))
+        Ok(SqliteSaver(Arc::new(Workers::open(path.as_ref(), &self, schema::set_up).await?)))
     }
 }
 

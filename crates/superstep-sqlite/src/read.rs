@@ -236,10 +236,13 @@ pub(crate) fn delta_history(
                 CheckpointParts::new(&bytes, Limits::DEFAULT).map_err(|error| damage(&error))?;
             let here = pending(&mut writes, thread, ns, &at)?;
             for (channel, history) in &mut open {
-                let written = here.iter().rev().filter(|write| write.channel == **channel);
-                history.writes.extend(written.map(|write| write.value.clone()));
+                history.take(at.parse()?, channel, &here);
                 history.seed =
                     parts.value(channel, Limits::DEFAULT).map_err(|error| damage(&error))?;
+                if history.seed.is_some() {
+                    let version = parts.version(channel, Limits::DEFAULT);
+                    history.seed_version = version.map_err(|error| damage(&error))?;
+                }
             }
             open.retain(|(_, history)| history.seed.is_none());
         }
@@ -249,8 +252,6 @@ pub(crate) fn delta_history(
             _ => break,
         }
     }
-    for history in found.values_mut() {
-        history.writes.reverse();
-    }
+    found.values_mut().for_each(DeltaHistory::turn);
     Ok(found)
 }

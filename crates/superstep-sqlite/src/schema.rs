@@ -96,6 +96,16 @@ pub(crate) fn configure(db: &Connection, name: &str, options: &SqliteOptions) ->
 
 /// Makes the tables, or checks those that are there. Several processes may do this at once.
 pub(crate) fn set_up(db: &Connection, name: &str, options: &SqliteOptions) -> Result<(), Error> {
+    in_transaction(db, name, options, make)
+}
+
+/// Turns on WAL, and runs `make` alone.
+pub(crate) fn in_transaction(
+    db: &Connection,
+    name: &str,
+    options: &SqliteOptions,
+    make: fn(&Connection, &str) -> Result<(), Error>,
+) -> Result<(), Error> {
     let what = || format!("setting up `{name}`");
     wal(db, options.busy_timeout).during(what())?;
     db.execute_batch("BEGIN IMMEDIATE").during(what())?;

@@ -16,6 +16,9 @@ use crate::schema;
 /// How many requests are committed together at most. Beyond that the first would wait for the last without gain.
 const BATCH_MAX: usize = 512;
 
+/// Makes the tables of a database, or checks those that are there.
+pub(crate) type SetUp = fn(&Connection, &str, &SqliteOptions) -> Result<(), Error>;
+
 /// The way to the threads; when it is dropped they finish what they were given and end.
 pub(crate) struct Workers {
     name: String,
@@ -25,13 +28,17 @@ pub(crate) struct Workers {
 }
 
 impl Workers {
-    pub(crate) async fn open(path: &Path, options: &SqliteOptions) -> Result<Self, Error> {
+    pub(crate) async fn open(
+        path: &Path,
+        options: &SqliteOptions,
+        set_up: SetUp,
+    ) -> Result<Self, Error> {
         let name = path.display().to_string();
         let writer = {
             let (path, name, options) = (path.to_owned(), name.clone(), options.clone());
             start("superstep-sqlite-writer", move || {
                 let db = connect(&path, &name, &options)?;
-                schema::set_up(&db, &name, &options)?;
+                set_up(&db, &name, &options)?;
                 Ok(db)
             })
         };
@@ -55,13 +62,13 @@ impl Workers {
         Ok(Self { name, writer, readers: Some(readers) })
     }
 
-    pub(crate) async fn in_memory(options: &SqliteOptions) -> Result<Self, Error> {
+    pub(crate) async fn in_memory(options: &SqliteOptions, set_up: SetUp) -> Result<Self, Error> {
         let name = ":memory:".to_owned();
         let options = options.clone();
         let (ready, writer) = start("superstep-sqlite-memory", move || {
             let db = Connection::open_in_memory().during("opening a database in memory")?;
             schema::configure(&db, ":memory:", &options)?;
-            schema::set_up(&db, ":memory:", &options)?;
+            set_up(&db, ":memory:", &options)?;
             Ok(db)
         })?;
         answered(ready, &name).await?;

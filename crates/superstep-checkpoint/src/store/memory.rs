@@ -5,7 +5,10 @@ use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
 
-use super::{Expiry, Item, Namespace, PutItem, Search, Store, StoreAnswer, StoreOp};
+use super::{
+    Distance, Expiry, Item, Namespace, PutItem, Search, Store, StoreAnswer, StoreOp, VectorIndex,
+    Vectors,
+};
 use crate::Error;
 
 /// Keeps items in memory. Clones share what they keep.
@@ -13,6 +16,7 @@ use crate::Error;
 pub struct MemoryStore {
     kept: Arc<Mutex<Kept>>,
     expiry: Expiry,
+    index: Option<VectorIndex>,
 }
 
 #[derive(Default)]
@@ -24,6 +28,7 @@ struct Kept {
 
 struct Entry {
     item: Item,
+    vectors: Vectors,
     /// How long it is kept after it was put or read, and until when.
     life: Option<(Duration, Instant)>,
 }
@@ -37,6 +42,20 @@ impl Entry {
         if let Some((ttl, until)) = &mut self.life {
             *until = now + *ttl;
         }
+    }
+}
+
+/// What items are to be near to.
+struct Near<'a> {
+    query: &'a [f32],
+    distance: Distance,
+}
+
+impl Vectors {
+    /// The score of the nearest of these; nothing if there are none.
+    fn nearest(&self, near: &Near<'_>) -> Option<f64> {
+        let scores = self.0.iter().map(|(_, vector)| near.distance.score(near.query, vector));
+        scores.max_by(f64::total_cmp)
     }
 }
 
@@ -63,31 +82,42 @@ impl Kept {
         self.items.get_mut(namespace)?.get_mut(key)
     }
 
-    fn search(&mut self, search: &Search, refresh: bool, now: Instant) -> Vec<Item> {
+    fn search(&mut self, search: &Search, near: Option<Near<'_>>, now: Instant) -> Vec<Item> {
         let entries = self.below(&search.prefix).flat_map(|(_, entries)| entries.values());
-        let items = entries.filter(|entry| entry.lives(now)).map(|entry| &entry.item);
-        let mut found: Vec<&Item> = items.filter(|item| search.matches(item)).collect();
-        found.sort_by_key(|item| (item.updated_at, &item.namespace, &item.key));
+        let living = entries.filter(|entry| entry.lives(now) && search.matches(&entry.item));
+        let scored = living.filter_map(|entry| match &near {
+            None => Some((None, &entry.item)),
+            Some(near) => entry.vectors.nearest(near).map(|score| (Some(score), &entry.item)),
+        });
+        let mut found: Vec<(Option<f64>, &Item)> = scored.collect();
+        // The greatest score first, and as they were put where there is none.
+        found.sort_by(|(a, x), (b, y)| {
+            let score = |score: &Option<f64>| score.unwrap_or_default();
+            let time = |item: &Item| item.updated_at;
+            (score(b).total_cmp(&score(a)))
+                .then_with(|| (time(x), &x.namespace, &x.key).cmp(&(time(y), &y.namespace, &y.key)))
+        });
         let page = found.into_iter().skip(search.offset).take(search.limit);
-        let page: Vec<Item> = page.cloned().collect();
-        if refresh {
-            for item in &page {
-                if let Some(entry) = self.entry(&item.namespace, &item.key) {
-                    entry.refresh(now);
-                }
-            }
-        }
-        page
+        page.map(|(score, item)| Item { score, ..item.clone() }).collect()
     }
 
-    fn put(&mut self, put: PutItem, ttl: Option<Duration>, at: Instant) {
+    fn refresh(&mut self, items: &[Item], now: Instant) {
+        for item in items {
+            if let Some(entry) = self.entry(&item.namespace, &item.key) {
+                entry.refresh(now);
+            }
+        }
+    }
+
+    fn put(&mut self, put: PutItem, vectors: Vectors, ttl: Option<Duration>, at: Instant) {
         let now = self.now();
         let PutItem { namespace, key, value, .. } = put;
         let entries = self.items.entry(namespace.clone()).or_default();
         let before = entries.get(&key).filter(|entry| entry.lives(at));
         let created_at = before.map_or(now, |entry| entry.item.created_at);
-        let item = Item { namespace, key: key.clone(), value, created_at, updated_at: now };
-        entries.insert(key, Entry { item, life: ttl.map(|ttl| (ttl, at + ttl)) });
+        let item =
+            Item { namespace, key: key.clone(), value, created_at, updated_at: now, score: None };
+        entries.insert(key, Entry { item, vectors, life: ttl.map(|ttl| (ttl, at + ttl)) });
     }
 
     fn delete(&mut self, namespace: &[String], key: &str) {
@@ -113,6 +143,13 @@ impl MemoryStore {
         self
     }
 
+    /// The same store, with items that are put from now on found by their meaning.
+    #[must_use]
+    pub fn with_index(mut self, index: VectorIndex) -> Self {
+        self.index = Some(index);
+        self
+    }
+
     fn lock(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -128,11 +165,13 @@ impl fmt::Debug for MemoryStore {
 impl Store for MemoryStore {
     async fn batch(&self, ops: Vec<StoreOp>) -> Result<Vec<StoreAnswer>, Error> {
         ops.iter().try_for_each(StoreOp::check)?;
+        let vectors = VectorIndex::prepare(self.index.as_ref(), &ops).await?;
+        let distance = self.index.as_ref().map(VectorIndex::measure).unwrap_or_default();
         let mut kept = self.lock();
         let now = Instant::now();
         let refreshes = |asked: Option<bool>| asked.unwrap_or(self.expiry.refresh_on_read);
         let mut answers = Vec::with_capacity(ops.len());
-        for op in &ops {
+        for (op, vectors) in ops.iter().zip(&vectors) {
             answers.push(match op {
                 StoreOp::Get { namespace, key, refresh } => {
                     let entry = kept.entry(namespace, key).filter(|entry| entry.lives(now));
@@ -144,7 +183,12 @@ impl Store for MemoryStore {
                     }))
                 }
                 StoreOp::Search(search) => {
-                    StoreAnswer::Items(kept.search(search, refreshes(search.refresh), now))
+                    let near = vectors.query().map(|query| Near { query, distance });
+                    let found = kept.search(search, near, now);
+                    if refreshes(search.refresh) {
+                        kept.refresh(&found, now);
+                    }
+                    StoreAnswer::Items(found)
                 }
                 StoreOp::Namespaces(query) => {
                     let holds = |entries: &BTreeMap<String, Entry>| {
@@ -159,11 +203,11 @@ impl Store for MemoryStore {
                 StoreOp::Put(_) | StoreOp::Delete { .. } => StoreAnswer::Done,
             });
         }
-        for op in ops {
+        for (op, vectors) in ops.into_iter().zip(vectors) {
             match op {
                 StoreOp::Put(put) => {
                     let ttl = put.ttl.or(self.expiry.default_ttl);
-                    kept.put(put, ttl, now);
+                    kept.put(put, vectors, ttl, now);
                 }
                 StoreOp::Delete { namespace, key } => kept.delete(&namespace, &key),
                 StoreOp::Get { .. } | StoreOp::Search(_) | StoreOp::Namespaces(_) => {}

@@ -14,6 +14,9 @@ pub struct Search {
     pub filter: BTreeMap<String, Value>,
     /// Only items whose value is a map for which these hold.
     pub conditions: Vec<Condition>,
+    /// Only items that are indexed, those whose meaning is nearest to this first. Needs a store with a
+    /// [`VectorIndex`](crate::VectorIndex).
+    pub query: Option<String>,
     /// At most this many; ten unless said otherwise.
     pub limit: usize,
     /// Leaves out so many of the first.
@@ -57,6 +60,7 @@ impl Default for Search {
             prefix: Namespace::new(),
             filter: BTreeMap::new(),
             conditions: Vec::new(),
+            query: None,
             limit: 10,
             offset: 0,
             refresh: None,
@@ -84,6 +88,12 @@ impl Search {
         value: impl Into<Value>,
     ) -> Self {
         self.conditions.push(Condition { key: key.into(), comparison, value: value.into() });
+        self
+    }
+
+    /// Those whose meaning is nearest to this first.
+    pub fn query(mut self, query: impl Into<String>) -> Self {
+        self.query = Some(query.into());
         self
     }
 

@@ -171,6 +171,18 @@ impl<'a> CheckpointParts<'a> {
         Ok(values.into_iter().rev().find(|(name, _)| *name == channel).map(|(_, raw)| blob(raw)))
     }
 
+    /// The version of a channel.
+    ///
+    /// # Errors
+    /// The versions are no map with text keys, or that of the channel is neither text nor a number.
+    pub fn version(&self, channel: &str, limits: Limits) -> Result<Option<Version>, Error> {
+        let Some(raw) = self.field("channel_versions") else { return Ok(None) };
+        let all = at("channel_versions", entries(&mut Reader::new(raw, limits)?))?;
+        let found = all.into_iter().rev().find(|(name, _)| *name == channel);
+        let read = |raw| version_from_value(&crate::blob::decode::value(raw, limits)?);
+        found.map(|(_, raw)| read(raw)).transpose()
+    }
+
     /// The channels that have a value.
     ///
     /// # Errors

@@ -42,7 +42,8 @@ async fn step(
 }
 
 fn wanted(seed: Option<Blob>, writes: &[i64]) -> DeltaHistory {
-    DeltaHistory { seed, writes: writes.iter().map(|value| blob(*value)).collect() }
+    let writes = writes.iter().map(|value| blob(*value)).collect();
+    DeltaHistory { seed, writes, ..DeltaHistory::default() }
 }
 
 pub(crate) async fn writes_come_oldest_first(Subject { saver, .. }: Subject) -> Case {

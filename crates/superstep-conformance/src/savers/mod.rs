@@ -3,7 +3,7 @@
 mod abandoned;
 mod delta;
 mod hostile;
-mod kit;
+pub(crate) mod kit;
 mod list;
 mod maintain;
 mod put;

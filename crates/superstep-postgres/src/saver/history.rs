@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use superstep_checkpoint::{Blob, CheckpointId, DeltaHistory, Error, TaskId, wire};
+use superstep_checkpoint::{
+    Blob, CheckpointId, DeltaHistory, Error, TaskId, Value, Version, WritePlace, wire,
+};
 use tokio_postgres::Row;
 
 use super::inline;
@@ -35,12 +37,12 @@ WITH RECURSIVE walk(depth, size, id, parent, open, rest) AS (
     ) c
     WHERE cardinality(walk.rest) > 0 AND walk.depth < walk.size
 )
-SELECT walk.depth, walk.id, w.channel, w.task_path, w.task_id, w.idx, w.type, w.blob, NULL AS inline
+SELECT walk.depth, walk.id, w.channel, w.task_path, w.task_id, w.idx, w.type, w.blob, NULL AS inline, NULL AS version
 FROM walk JOIN checkpoint_writes w ON w.thread_id = $1 AND w.checkpoint_ns = $2 AND w.checkpoint_id = walk.id
     AND w.channel = ANY(walk.open)
 UNION ALL
 SELECT walk.depth, walk.id, o.channel, NULL, NULL, NULL, b.type, b.blob,
-    (c.checkpoint -> 'channel_values' -> o.channel)::text
+    (c.checkpoint -> 'channel_values' -> o.channel)::text, c.checkpoint -> 'channel_versions' ->> o.channel
 FROM walk
 CROSS JOIN unnest(walk.open) AS o(channel)
 JOIN checkpoints c ON c.thread_id = $1 AND c.checkpoint_ns = $2 AND c.checkpoint_id = walk.id
@@ -48,7 +50,7 @@ LEFT JOIN checkpoint_blobs b ON b.thread_id = $1 AND b.checkpoint_ns = $2 AND b.
     AND b.version = c.checkpoint -> 'channel_versions' ->> o.channel AND b.type <> 'empty'
 WHERE o.channel <> ALL(walk.rest)
 UNION ALL
-SELECT walk.depth, walk.parent, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+SELECT walk.depth, walk.parent, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM walk
 WHERE walk.parent IS NOT NULL AND cardinality(walk.rest) > 0 AND NOT EXISTS (
     SELECT FROM checkpoints c WHERE c.thread_id = $1 AND c.checkpoint_ns = $2 AND c.checkpoint_id = walk.parent
@@ -74,7 +76,7 @@ pub(super) async fn delta_history(
     let statement = Statement::new(WALK).text(&thread).text(&ns).text(&target).texts(&names);
     let rows = db.read(statement).await;
     let rows = rows.map_err(|failure| failure.told(|| format!("read thread `{thread}`")))?;
-    let mut writes: BTreeMap<&str, Vec<(Place, Blob)>> = BTreeMap::new();
+    let mut writes: BTreeMap<&str, Vec<(Place, WritePlace, Blob)>> = BTreeMap::new();
     for row in &rows {
         let at: &str = column(row, "id")?;
         let Some(channel) = column::<Option<&str>>(row, "channel")? else {
@@ -82,10 +84,16 @@ pub(super) async fn delta_history(
         };
         let value = step(row).map_err(|error| wire::damaged(thread, ns, at, &error))?;
         match value {
-            Step::Write(place, value) => writes.entry(channel).or_default().push((place, value)),
+            Step::Write(place, value) => {
+                let (task, index) = (place.2, i64::from(place.3));
+                let stored = WritePlace { checkpoint: at.parse()?, task, index };
+                writes.entry(channel).or_default().push((place, stored, value));
+            }
             Step::Seed(value) => {
+                let version: Option<&str> = column(row, "version")?;
                 if let Some(history) = found.get_mut(channel) {
                     history.seed = Some(value);
+                    history.seed_version = version.map(version_from);
                 }
             }
         }
@@ -93,10 +101,17 @@ pub(super) async fn delta_history(
     for (channel, mut ordered) in writes {
         ordered.sort_by(|a, b| a.0.cmp(&b.0));
         if let Some(history) = found.get_mut(channel) {
-            history.writes = ordered.into_iter().map(|(_, value)| value).collect();
+            let parts = ordered.into_iter().map(|(_, place, value)| (place, value));
+            (history.places, history.writes) = parts.unzip();
         }
     }
     Ok(found)
+}
+
+/// The version of a channel, which is a number where it was counted in numbers.
+fn version_from(text: &str) -> Version {
+    let value = text.parse().map_or_else(|_| Value::from(text), |number: u64| Value::from(number));
+    wire::version_from_value(&value).unwrap_or_else(|_| Version::from_text(text))
 }
 
 enum Step {

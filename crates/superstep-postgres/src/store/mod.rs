@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use serde_json::Value as Json;
 use superstep_checkpoint::{
     Error, Expiry, Item, Namespace, NamespaceQuery, PutItem, Search, Store, StoreAnswer, StoreOp,
-    Value,
+    Value, VectorIndex,
 };
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
@@ -102,6 +102,7 @@ const DELETE: &str = "DELETE FROM store s USING unnest($1::text[], $2::text[]) A
 impl Store for PostgresStore {
     async fn batch(&self, ops: Vec<StoreOp>) -> Result<Vec<StoreAnswer>, Error> {
         ops.iter().try_for_each(StoreOp::check)?;
+        VectorIndex::prepare(None, &ops).await?;
         let reads = ops.iter().map(|op| self.read(op)).collect::<Result<Vec<_>, _>>()?;
         let changes = Changes::new(&ops, self.expiry)?;
         let (reads, changes) = (&reads, &changes);
@@ -332,6 +333,7 @@ fn item(row: &Row) -> Result<Item, Error> {
         value: Value::from(value),
         created_at: time(row.get("created")),
         updated_at: time(row.get("updated")),
+        score: None,
     })
 }
 

@@ -58,7 +58,7 @@ impl Database {
     }
 }
 
-async fn client(url: &str) -> tokio_postgres::Client {
+pub(crate) async fn client(url: &str) -> tokio_postgres::Client {
     let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
     tokio::spawn(connection);
     client

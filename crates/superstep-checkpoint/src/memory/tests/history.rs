@@ -58,10 +58,14 @@ async fn the_history_of_a_channel_goes_back_to_its_last_whole_value() {
     let numbers = |numbers: &[i64]| numbers.iter().map(|number| blob(*number)).collect();
     let expected = BTreeMap::from([
         ("none".into(), DeltaHistory::default()),
-        ("bare".into(), DeltaHistory { seed: None, writes: numbers(&[0, 1, 2]) }),
+        ("bare".into(), DeltaHistory { writes: numbers(&[0, 1, 2]), ..DeltaHistory::default() }),
         (
             "seeded".into(),
-            DeltaHistory { seed: Some(blob("whole")), writes: numbers(&[1, 11, 2, 12]) },
+            DeltaHistory {
+                seed: Some(blob("whole")),
+                writes: numbers(&[1, 11, 2, 12]),
+                ..DeltaHistory::default()
+            },
         ),
     ]);
     assert_eq!(history, expected);

@@ -1,0 +1,306 @@
+//! Encrypts what a saver keeps.
+//!
+//! [`Encrypted`] stands in front of any saver. Every value of a channel and every write of a task is encrypted before the
+//! saver sees it, and bound to where it is kept.
+//!
+//! ```
+//! use superstep_checkpoint::MemorySaver;
+//! use superstep_encryption::{Encrypted, Keys};
+//!
+//! # fn key_from_a_vault() -> [u8; 32] { [7; 32] }
+//! # fn main() -> Result<(), superstep_checkpoint::Error> {
+//! let keys = Keys::new("2026-11", &key_from_a_vault())?;
+//! let saver = Encrypted::new(MemorySaver::new(), keys);
+//! # let _ = saver;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What is promised
+//!
+//! - **Nothing readable.** No value of a channel, no write, question or answer is in storage in a form that can be read or
+//!   guessed at, other than by its length.
+//! - **Nothing changed.** A value that was changed, or moved to another thread, namespace, channel, version, checkpoint, task
+//!   or slot, is refused with an error that names it.
+//! - **Nothing unencrypted.** A value that is not encrypted is refused.
+//! - **New keys.** See [`Keys`].
+//!
+//! # What it does not do
+//!
+//! - Names are not encrypted: ids of threads, checkpoints and tasks, namespaces, names of channels and nodes, and what the caller
+//!   attached to a run as metadata, which threads are searched by. Keep secrets out of them.
+//! - Whoever can write to the storage can still delete what is there, or put an old state back in whole.
+//! - The other engine cannot read such threads.
+//! - [`copy_thread`](superstep_checkpoint::Checkpointer::copy_thread) encrypts everything anew for the other thread, checkpoint by
+//!   checkpoint. If the process ends meanwhile, a part of the copy is left; a failure removes it.
+//! - A page of [`threads`](superstep_checkpoint::Checkpointer::threads) reads the head of each of its threads.
+
+mod copy;
+mod keys;
+mod place;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use superstep_checkpoint::{
+    Blob, Checkpoint, CheckpointId, Checkpointer, DeltaHistory, Error, Expected, PendingWrite,
+    Prune, Put, Query, SharedMap, Stored, TaskId, TaskWrites, ThreadPage, ThreadQuery,
+    reserved_index, wire,
+};
+
+pub use keys::Keys;
+
+use place::{Kind, Place};
+
+/// A saver that keeps nothing but encrypted values in another one.
+///
+/// See the [crate] for what is promised.
+#[derive(Clone, Debug)]
+pub struct Encrypted<C> {
+    inner: C,
+    keys: Arc<Keys>,
+}
+
+impl<C> Encrypted<C> {
+    /// Encrypts what `saver` keeps.
+    pub fn new(saver: C, keys: Keys) -> Self {
+        Self { inner: saver, keys: Arc::new(keys) }
+    }
+}
+
+impl<C: Checkpointer> Encrypted<C> {
+    fn seal_values(
+        &self,
+        thread: &str,
+        ns: &str,
+        checkpoint: &mut Checkpoint,
+    ) -> Result<(), Error> {
+        let versions = checkpoint.channel_versions.clone();
+        let sealed = checkpoint.channel_values.iter().map(|(channel, value)| {
+            let kind = Kind::Value(versions.get(channel));
+            let value = self.keys.seal(&Place { thread, ns, channel, kind }, value)?;
+            Ok((channel.clone(), value))
+        });
+        checkpoint.channel_values = sealed.collect::<Result<SharedMap<Blob>, Error>>()?;
+        Ok(())
+    }
+
+    async fn seal_writes(
+        &self,
+        thread: &str,
+        ns: &str,
+        checkpoint: CheckpointId,
+        mut all: Vec<TaskWrites>,
+    ) -> Result<Vec<TaskWrites>, Error> {
+        self.translate_expected(thread, ns, checkpoint, &mut all).await?;
+        for writes in &mut all {
+            let slots = wire::slots(writes).map(|(slot, channel, value)| {
+                let place =
+                    place::write(thread, ns, channel, (checkpoint, writes.task, slot.index));
+                Ok((channel.clone(), self.keys.seal(&place, value)?))
+            });
+            writes.writes = slots.collect::<Result<_, Error>>()?;
+        }
+        Ok(all)
+    }
+
+    /// The saver compares bytes, and the same value is never encrypted to the same bytes twice. So it is given the bytes
+    /// that are stored, if they are what is expected.
+    async fn translate_expected(
+        &self,
+        thread: &str,
+        ns: &str,
+        checkpoint: CheckpointId,
+        all: &mut [TaskWrites],
+    ) -> Result<(), Error> {
+        let names_one =
+            |writes: &TaskWrites| writes.expected.as_ref().is_some_and(|e| e.value.is_some());
+        if !all.iter().any(names_one) {
+            return Ok(());
+        }
+        let stored = self.inner.get(thread, ns, Some(checkpoint)).await?;
+        let stored = stored.map(|stored| stored.writes).unwrap_or_default();
+        for writes in all {
+            let task = writes.task;
+            let Some(Expected { channel, value: Some(expected) }) = &mut writes.expected else {
+                continue;
+            };
+            let Some(index) = reserved_index(channel) else { continue };
+            let place = place::write(thread, ns, channel, (checkpoint, task, index));
+            let found = stored.iter().find(|write| write.task == task && write.index == index);
+            // Bytes that were never stored are what the saver will not find.
+            let mut bytes = self.keys.seal(&place, expected)?;
+            if let Some(found) = found
+                && self.keys.open(&place, &found.value)? == *expected
+            {
+                bytes = found.value.clone();
+            }
+            *expected = bytes;
+        }
+        Ok(())
+    }
+
+    fn open_stored(&self, mut stored: Stored) -> Result<Stored, Error> {
+        let (thread, ns) = (stored.thread.clone(), stored.ns.clone());
+        let checkpoint = &mut stored.checkpoint;
+        let versions = &checkpoint.channel_versions;
+        let opened = checkpoint.channel_values.iter().map(|(channel, value)| {
+            let kind = Kind::Value(versions.get(channel));
+            let place = Place { thread: &thread, ns: &ns, channel, kind };
+            Ok((channel.clone(), self.keys.open(&place, value)?))
+        });
+        checkpoint.channel_values = opened.collect::<Result<SharedMap<Blob>, Error>>()?;
+        self.open_writes(&thread, &ns, checkpoint.id, &mut stored.writes)?;
+        Ok(stored)
+    }
+
+    fn open_writes(
+        &self,
+        thread: &str,
+        ns: &str,
+        checkpoint: CheckpointId,
+        writes: &mut [PendingWrite],
+    ) -> Result<(), Error> {
+        for write in writes {
+            let at = (checkpoint, write.task, write.index);
+            write.value =
+                self.keys.open(&place::write(thread, ns, &write.channel, at), &write.value)?;
+        }
+        Ok(())
+    }
+
+    fn open_history(
+        &self,
+        thread: &str,
+        ns: &str,
+        channel: &str,
+        history: &mut DeltaHistory,
+    ) -> Result<(), Error> {
+        if let Some(seed) = &mut history.seed {
+            let kind = Kind::Value(history.seed_version.as_ref());
+            *seed = self.keys.open(&Place { thread, ns, channel, kind }, seed)?;
+        }
+        if history.places.len() != history.writes.len() {
+            return Err(Error::codec(
+                "the saver does not say where the writes of a history are stored",
+            ));
+        }
+        for (value, at) in history.writes.iter_mut().zip(&history.places) {
+            let place = Place { thread, ns, channel, kind: Kind::Write(*at) };
+            *value = self.keys.open(&place, value)?;
+        }
+        Ok(())
+    }
+}
+
+impl<C: Checkpointer> Checkpointer for Encrypted<C> {
+    async fn put(&self, mut put: Put) -> Result<(), Error> {
+        let (thread, ns) = (put.thread.clone(), put.ns.clone());
+        if !put.writes.is_empty() {
+            let parent = wire::parent_of_writes(&put)?;
+            let writes = std::mem::take(&mut put.writes);
+            put.writes = self.seal_writes(&thread, &ns, parent, writes).await?;
+        }
+        self.seal_values(&thread, &ns, &mut put.checkpoint)?;
+        self.inner.put(put).await
+    }
+
+    async fn put_writes(
+        &self,
+        thread: &str,
+        ns: &str,
+        checkpoint: CheckpointId,
+        writes: Vec<TaskWrites>,
+    ) -> Result<(), Error> {
+        let writes = self.seal_writes(thread, ns, checkpoint, writes).await?;
+        self.inner.put_writes(thread, ns, checkpoint, writes).await
+    }
+
+    async fn get(
+        &self,
+        thread: &str,
+        ns: &str,
+        id: Option<CheckpointId>,
+    ) -> Result<Option<Stored>, Error> {
+        let stored = self.inner.get(thread, ns, id).await?;
+        stored.map(|stored| self.open_stored(stored)).transpose()
+    }
+
+    async fn list(&self, query: Query) -> Result<Vec<Stored>, Error> {
+        let all = self.inner.list(query).await?;
+        all.into_iter().map(|stored| self.open_stored(stored)).collect()
+    }
+
+    async fn delete_thread(&self, thread: &str) -> Result<(), Error> {
+        self.inner.delete_thread(thread).await
+    }
+
+    async fn delta_history(
+        &self,
+        thread: &str,
+        ns: &str,
+        id: CheckpointId,
+        channels: &[Arc<str>],
+    ) -> Result<BTreeMap<Arc<str>, DeltaHistory>, Error> {
+        let mut found = self.inner.delta_history(thread, ns, id, channels).await?;
+        for (channel, history) in &mut found {
+            self.open_history(thread, ns, channel, history)?;
+        }
+        Ok(found)
+    }
+
+    async fn copy_thread(&self, from: &str, to: &str) -> Result<(), Error> {
+        copy::copy_thread(self, from, to).await
+    }
+
+    async fn delete_for_runs(&self, runs: &[String]) -> Result<(), Error> {
+        self.inner.delete_for_runs(runs).await
+    }
+
+    async fn prune(&self, prune: Prune) -> Result<usize, Error> {
+        self.inner.prune(prune).await
+    }
+
+    async fn threads(&self, query: ThreadQuery) -> Result<ThreadPage, Error> {
+        let mut page = self.inner.threads(query).await?;
+        for info in &mut page.threads {
+            // The saver could not read the questions, and its complaint about that is not worth repeating.
+            info.damage = None;
+            let head = self.inner.get(&info.thread, "", Some(info.head)).await;
+            let questions = head.and_then(|head| {
+                let Some(mut head) = head else { return Ok(Vec::new()) };
+                self.open_writes(&info.thread, "", info.head, &mut head.writes)?;
+                head.open_questions()
+            });
+            match questions {
+                Ok(questions) => info.pending = questions,
+                Err(error) => info.damage = Some(error.to_string()),
+            }
+        }
+        Ok(page)
+    }
+}
+
+/// The writes of a task with the slots they were stored in.
+pub(crate) fn in_slots(
+    task: TaskId,
+    path: &str,
+    writes: &[&PendingWrite],
+) -> Result<TaskWrites, Error> {
+    let reserved: Vec<_> = writes.iter().filter(|write| write.index < 0).collect();
+    let last = writes.iter().map(|write| write.index).max().unwrap_or(-1);
+    let mut list: Vec<(Arc<str>, Blob)> = Vec::new();
+    for index in 0..=last {
+        // What stood between others was a reserved write, which has a slot of its own.
+        let here =
+            writes.iter().find(|write| write.index == index).or_else(|| reserved.first().copied());
+        let here = here.ok_or_else(|| {
+            Error::invalid(format_args!(
+                "write {index} of task {task} is missing, so the task cannot be copied"
+            ))
+        })?;
+        list.push((here.channel.clone(), here.value.clone()));
+    }
+    list.extend(reserved.into_iter().map(|write| (write.channel.clone(), write.value.clone())));
+    Ok(TaskWrites::new(task, path, list))
+}

@@ -81,7 +81,8 @@ async fn ten_thousand_messages_take_ten_times_as_much() {
     let channel: Arc<str> = "messages".into();
     let id = head.checkpoint.id;
     let saver = AnyCheckpointer::new(saver);
-    let history = saver.delta_history("t", "", id, &[channel.clone()]).await.expect("a history");
+    let history =
+        saver.delta_history("t", "", id, std::slice::from_ref(&channel)).await.expect("a history");
     let read = &history[&channel];
     println!("read back: {} writes and a whole value: {}", read.writes.len(), read.seed.is_some());
     // At most a third of the messages is read one by one.

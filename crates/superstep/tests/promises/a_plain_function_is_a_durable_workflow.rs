@@ -84,7 +84,7 @@ async fn streams_show_calls_and_what_they_say() {
     while let Some(event) = stream.next().await {
         match event.expect("an event").data {
             Data::Updates(UpdatesEvent::Task { node, .. }) => {
-                seen.push(format!("update of {node}"))
+                seen.push(format!("update of {node}"));
             }
             Data::Custom(value) => seen.push(format!("custom {value}")),
             Data::Values(_) => seen.push("values".to_owned()),

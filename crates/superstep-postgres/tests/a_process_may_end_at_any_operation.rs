@@ -1,11 +1,6 @@
 //! The table of crashes of `superstep`, on PostgreSQL: a process ends before or after something it stores, and another one
 //! takes the thread up from what is in the database.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "what this shares with other tests ends at the first thing that is not as it should be"
-)]
-
 mod common;
 
 #[path = "../../superstep/tests/crash_at_every_operation/table.rs"]

@@ -1,8 +1,8 @@
 //! Sixty-four processes race to answer one question, round after round. One of them goes on, the others are told, and no
 //! node of theirs has run.
 //!
-//! Fifty rounds, or as many as `SUPERSTEP_TEST_ROUNDS` says (a thousand for the full count). The processes live over all
-//! rounds; each is this program again.
+//! A thousand rounds, or as many as `SUPERSTEP_TEST_ROUNDS` says. The processes live over all rounds; each is this program
+//! again.
 
 mod world;
 
@@ -110,7 +110,7 @@ async fn of_many_processes_that_answer_one_goes_on() {
         return answer_each(&file).await;
     }
     let rounds = std::env::var("SUPERSTEP_TEST_ROUNDS").ok().and_then(|text| text.parse().ok());
-    let rounds: usize = rounds.unwrap_or(50);
+    let rounds: usize = rounds.unwrap_or(1000);
     let dir = Dir::new();
     let file = dir.file().display().to_string();
     let graph = asking(Arc::default()).compile().expect("a graph");

@@ -94,8 +94,9 @@ impl Recorder {
         let due = match deltas {
             Deltas::Every(updates_max) => updates >= updates_max,
             Deltas::Growing(updates_min) => {
+                // From one whole value to the next the list doubles, so all of them together are at most twice the list.
                 let size = head.row.size(at).unwrap_or(0) as u64;
-                updates >= updates_min.max(size / 3)
+                updates >= updates_min.max(size / 2)
             }
         };
         let due = due || supersteps >= SUPERSTEPS_MAX || self.forced.contains(&at);

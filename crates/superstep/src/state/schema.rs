@@ -44,7 +44,7 @@ pub enum Kind {
 pub enum Deltas {
     /// After this many updates.
     Every(u64),
-    /// After this many updates, and no sooner than the value has grown by half. So the cost of storing stays in
+    /// After this many updates, and no sooner than the value has doubled. So the cost of storing stays in
     /// proportion to what is written, and loading replays at most half of what it loads.
     Growing(u64),
 }

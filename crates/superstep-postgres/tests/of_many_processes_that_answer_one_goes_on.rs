@@ -52,7 +52,7 @@ async fn answer_each(url: &str) {
         match outcome {
             Ok(_) => println!("RACE won {runs}"),
             Err(RunError::Conflict { .. } | RunError::Resume { .. }) => {
-                println!("RACE lost {runs}")
+                println!("RACE lost {runs}");
             }
             Err(other) => println!("RACE failed {runs} {other:?}"),
         }

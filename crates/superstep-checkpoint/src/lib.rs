@@ -38,7 +38,9 @@ pub use checkpoint::{
 };
 pub use error::Error;
 pub use id::{CheckpointId, IdClock, InterruptId, TaskId};
-pub use maintain::{Keep, Prune, ThreadCursor, ThreadInfo, ThreadPage, ThreadQuery};
+pub use maintain::{
+    Inventory, Keep, Prune, StoredKey, ThreadCursor, ThreadInfo, ThreadPage, ThreadQuery,
+};
 pub use memory::MemorySaver;
 pub use saver::{AnyCheckpointer, Checkpointer, DeltaHistory, WritePlace};
 pub use store::{

@@ -28,6 +28,29 @@ pub enum Keep {
     Since(CheckpointId),
 }
 
+/// The names of everything that is stored, without a look at what is in it; see
+/// [`Checkpointer::inventory`](crate::Checkpointer::inventory).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Inventory {
+    /// The checkpoints, by thread, namespace and id.
+    pub checkpoints: Vec<StoredKey>,
+    /// Where there are writes beside a checkpoint that is not stored.
+    pub stray_writes: Vec<StoredKey>,
+}
+
+/// Where a checkpoint is stored. Ids are text here, since what is damaged may be the id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredKey {
+    /// The thread.
+    pub thread: Arc<str>,
+    /// The namespace inside the thread.
+    pub ns: Arc<str>,
+    /// The id of the checkpoint.
+    pub id: String,
+    /// The id of the checkpoint it continues.
+    pub parent: Option<String>,
+}
+
 /// Which page of the list of threads is wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

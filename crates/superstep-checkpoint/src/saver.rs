@@ -5,8 +5,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use crate::{
-    Blob, CheckpointId, Error, PendingWrite, Prune, Put, Query, Stored, TaskId, TaskWrites,
-    ThreadPage, ThreadQuery, Version, wire,
+    Blob, CheckpointId, Error, Inventory, PendingWrite, Prune, Put, Query, Stored, TaskId,
+    TaskWrites, ThreadPage, ThreadQuery, Version, wire,
 };
 
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -136,6 +136,12 @@ pub trait Checkpointer: Send + Sync + 'static {
     ) -> impl Future<Output = Result<ThreadPage, Error>> + Send {
         let _ = query;
         std::future::ready(Err(Error::Unsupported("list threads")))
+    }
+
+    /// The names of everything that is stored. Nothing that is stored can make this fail, so that whoever looks for damage
+    /// can look at one thing after the other.
+    fn inventory(&self) -> impl Future<Output = Result<Inventory, Error>> + Send {
+        std::future::ready(Err(Error::Unsupported("name everything that is stored")))
     }
 }
 
@@ -296,6 +302,11 @@ impl AnyCheckpointer {
     pub async fn threads(&self, query: ThreadQuery) -> Result<ThreadPage, Error> {
         self.0.threads(query).await
     }
+
+    /// See [`Checkpointer::inventory`].
+    pub async fn inventory(&self) -> Result<Inventory, Error> {
+        self.0.inventory().await
+    }
 }
 
 impl fmt::Debug for AnyCheckpointer {
@@ -333,6 +344,7 @@ trait Erased: Send + Sync {
     fn delete_for_runs<'a>(&'a self, runs: &'a [String]) -> BoxFuture<'a, Result<(), Error>>;
     fn prune(&self, prune: Prune) -> BoxFuture<'_, Result<usize, Error>>;
     fn threads(&self, query: ThreadQuery) -> BoxFuture<'_, Result<ThreadPage, Error>>;
+    fn inventory(&self) -> BoxFuture<'_, Result<Inventory, Error>>;
 }
 
 impl<C: Checkpointer> Erased for C {
@@ -391,5 +403,9 @@ impl<C: Checkpointer> Erased for C {
 
     fn threads(&self, query: ThreadQuery) -> BoxFuture<'_, Result<ThreadPage, Error>> {
         Box::pin(Checkpointer::threads(self, query))
+    }
+
+    fn inventory(&self) -> BoxFuture<'_, Result<Inventory, Error>> {
+        Box::pin(Checkpointer::inventory(self))
     }
 }

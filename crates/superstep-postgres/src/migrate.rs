@@ -35,6 +35,21 @@ pub(crate) struct Plan {
     pub(crate) steps: &'static [&'static str],
 }
 
+/// Checks that all steps have been taken, and takes none.
+pub(crate) async fn verify(db: &Db, plan: Plan) -> Result<(), Error> {
+    let client = db.connect().await.map_err(|error| told(error, "connect"))?;
+    if is_current(&client, plan).await? {
+        return Ok(());
+    }
+    let why = match reached(&client, plan).await? {
+        None => "has no tables for threads",
+        Some(_) => "has tables of an older version",
+    };
+    Err(Error::invalid(format_args!(
+        "the database {why}; let `PostgresSaver::connect` or `superstep migrate` see to that"
+    )))
+}
+
 /// Takes the steps that have not been taken yet.
 pub(crate) async fn migrate(db: &Db, plan: Plan) -> Result<(), Error> {
     let worker = db.connect().await.map_err(|error| told(error, "connect"))?;

@@ -53,11 +53,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use superstep_checkpoint::{
-    CheckpointId, Checkpointer, DeltaHistory, Error, Prune, Put, Query, Stored, TaskWrites,
-    ThreadPage, ThreadQuery,
+    CheckpointId, Checkpointer, DeltaHistory, Error, Inventory, Prune, Put, Query, Stored,
+    TaskWrites, ThreadPage, ThreadQuery,
 };
 
-use worker::Workers;
+use worker::{Opening, Workers};
 
 /// Keeps checkpoints in an SQLite file. Clones share their connections.
 ///
@@ -72,6 +72,26 @@ impl SqliteSaver {
     /// The file cannot be opened, is no database, or has tables of these names that are of another kind or newer.
     pub async fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         Self::options().open(path).await
+    }
+
+    /// Opens a file as it is: neither the file nor a table is made, and nothing is brought up to date.
+    ///
+    /// What LangGraph wrote and we never opened has no list of heads; then a page of
+    /// [`threads`](Checkpointer::threads) costs a look at every checkpoint.
+    ///
+    /// # Errors
+    /// There is no such file, it is no database, or its tables are missing or of another kind or version.
+    pub async fn open_existing(path: impl AsRef<Path>) -> Result<Self, Error> {
+        Self::options().open_existing(path).await
+    }
+
+    /// Closes the file, and completes when that is done. Clones keep it open; then this does nothing.
+    ///
+    /// A process that just ends leaves SQLite's files beside the database, which the next one to open it tidies up.
+    pub async fn close(self) {
+        if let Some(workers) = Arc::into_inner(self.0) {
+            workers.close().await;
+        }
     }
 
     /// A database that lives as long as this saver and its clones.
@@ -102,7 +122,23 @@ impl SqliteOptions {
     /// # Errors
     /// As [`SqliteSaver::open`].
     pub async fn open(self, path: impl AsRef<Path>) -> Result<SqliteSaver, Error> {
-        Ok(SqliteSaver(Arc::new(Workers::open(path.as_ref(), &self, schema::set_up).await?)))
+        Ok(SqliteSaver(Arc::new(
+            Workers::open(path.as_ref(), &self, Opening::OrMake, schema::set_up).await?,
+        )))
+    }
+
+    /// Opens a file as it is with these options; see [`SqliteSaver::open_existing`].
+    ///
+    /// # Errors
+    /// As [`SqliteSaver::open_existing`].
+    pub async fn open_existing(self, path: impl AsRef<Path>) -> Result<SqliteSaver, Error> {
+        let path = path.as_ref();
+        if !path.exists() {
+            return Err(Error::invalid(format_args!("there is no file `{}`", path.display())));
+        }
+        Ok(SqliteSaver(Arc::new(
+            Workers::open(path, &self, Opening::AsItIs, schema::verify).await?,
+        )))
     }
 }
 
@@ -191,5 +227,9 @@ impl Checkpointer for SqliteSaver {
 
     async fn threads(&self, query: ThreadQuery) -> Result<ThreadPage, Error> {
         self.0.read(move |db| maintain::threads(db, &query)).await
+    }
+
+    async fn inventory(&self) -> Result<Inventory, Error> {
+        self.0.read(maintain::inventory).await
     }
 }

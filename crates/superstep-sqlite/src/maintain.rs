@@ -6,12 +6,12 @@ use std::sync::Arc;
 use rusqlite::{Connection, params};
 use superstep_checkpoint::wire::{self, CheckpointParts, Removal};
 use superstep_checkpoint::{
-    CheckpointId, Error, Keep, Limits, Metadata, PendingWrite, ThreadCursor, ThreadInfo,
-    ThreadPage, ThreadQuery,
+    CheckpointId, Error, Inventory, Keep, Limits, Metadata, PendingWrite, StoredKey, TaskId,
+    ThreadCursor, ThreadInfo, ThreadPage, ThreadQuery,
 };
 
 use crate::error::During;
-use crate::read;
+use crate::{read, schema};
 
 pub(crate) fn delete_thread(db: &Connection, thread: &str) -> Result<(), Error> {
     let delete = || {
@@ -189,9 +189,15 @@ fn heads(db: &Connection, query: &ThreadQuery) -> rusqlite::Result<Vec<(Arc<str>
         Some(_) => "WHERE head <= ?1 AND (head < ?1 OR thread_id > ?2)",
         None => "WHERE ?1 = ?2",
     };
-    let sql = format!(
-        "SELECT thread_id, head FROM superstep_threads {from} ORDER BY head DESC, thread_id"
-    );
+    // A file that was opened as it is may have no list of heads.
+    let list = match schema::has(db, "superstep_threads")? {
+        true => "superstep_threads",
+        false => {
+            "(SELECT thread_id, max(checkpoint_id) AS head FROM checkpoints \
+             WHERE checkpoint_ns = '' GROUP BY thread_id)"
+        }
+    };
+    let sql = format!("SELECT thread_id, head FROM {list} {from} ORDER BY head DESC, thread_id");
     let after = query.after.as_ref();
     let head = after.map(|after| after.head.to_string()).unwrap_or_default();
     let thread = after.map(|after| after.thread.clone()).unwrap_or_default();
@@ -223,7 +229,7 @@ fn info(db: &Connection, thread: Arc<str>, head: CheckpointId) -> Result<ThreadI
     Ok(ThreadInfo { thread, head, metadata, pending, damage })
 }
 
-/// Who wrote what at a checkpoint, with the values of questions alone. The inner error is damage.
+/// Who wrote what at a checkpoint, with the values of questions and of the claim alone. The inner error is damage.
 fn writes(
     db: &Connection,
     thread: &str,
@@ -231,11 +237,12 @@ fn writes(
 ) -> Result<Result<Vec<PendingWrite>, Error>, Error> {
     let what = || format!("reading the questions of thread `{thread}`");
     let sql = "SELECT task_id, task_path, idx, channel, \
-               CASE channel WHEN '__interrupt__' THEN type ELSE 'null' END, \
-               CASE channel WHEN '__interrupt__' THEN value END FROM writes \
+               CASE WHEN channel = '__interrupt__' OR task_id = ?3 THEN type ELSE 'null' END, \
+               CASE WHEN channel = '__interrupt__' OR task_id = ?3 THEN value END FROM writes \
                WHERE thread_id = ?1 AND checkpoint_ns = '' AND checkpoint_id = ?2";
     let mut statement = db.prepare_cached(sql).during(what())?;
-    let mut rows = statement.query(params![thread, head.to_string()]).during(what())?;
+    let key = params![thread, head.to_string(), TaskId::CLAIM.to_string()];
+    let mut rows = statement.query(key).during(what())?;
     let mut found = Vec::new();
     while let Some(row) = rows.next().during(what())? {
         match read::write(row) {
@@ -245,4 +252,29 @@ fn writes(
     }
     found.sort_by(|a, b| (&a.path, a.task, a.index).cmp(&(&b.path, b.task, b.index)));
     Ok(Ok(found))
+}
+
+pub(crate) fn inventory(db: &Connection) -> Result<Inventory, Error> {
+    // Text whatever was stored: a name of another kind is what whoever asks may be looking for.
+    let checkpoints = "SELECT CAST(thread_id AS TEXT), CAST(checkpoint_ns AS TEXT), \
+                       CAST(checkpoint_id AS TEXT), CAST(parent_checkpoint_id AS TEXT) \
+                       FROM checkpoints ORDER BY 1, 2, 3";
+    let stray = "SELECT DISTINCT CAST(thread_id AS TEXT), CAST(checkpoint_ns AS TEXT), \
+                 CAST(checkpoint_id AS TEXT), NULL FROM writes w WHERE NOT EXISTS (\
+                 SELECT 1 FROM checkpoints c WHERE c.thread_id = w.thread_id AND \
+                 c.checkpoint_ns = w.checkpoint_ns AND c.checkpoint_id = w.checkpoint_id) \
+                 ORDER BY 1, 2, 3";
+    let keys = |sql: &str| -> rusqlite::Result<Vec<StoredKey>> {
+        let mut statement = db.prepare_cached(sql)?;
+        let rows = statement.query_map([], |row| {
+            let (thread, ns) = (row.get(0)?, row.get(1)?);
+            Ok(StoredKey { thread, ns, id: row.get(2)?, parent: row.get(3)? })
+        })?;
+        rows.collect()
+    };
+    let what = "naming everything that is stored";
+    Ok(Inventory {
+        checkpoints: keys(checkpoints).during(what)?,
+        stray_writes: keys(stray).during(what)?,
+    })
 }

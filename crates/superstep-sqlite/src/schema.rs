@@ -115,6 +115,34 @@ pub(crate) fn in_transaction(
     done.and(ended)
 }
 
+/// Checks the tables that are there, and makes none.
+pub(crate) fn verify(db: &Connection, name: &str, _: &SqliteOptions) -> Result<(), Error> {
+    let what = || format!("opening `{name}`");
+    let sql = "SELECT count(*) FROM sqlite_schema WHERE name IN ('checkpoints', 'writes')";
+    let tables: i64 = db.query_row(sql, [], |row| row.get(0)).during(what())?;
+    let outdated = |why: &str| {
+        Error::invalid(format_args!(
+            "`{name}` {why}; let `SqliteSaver::open` or `superstep migrate` see to that"
+        ))
+    };
+    if tables < 2 {
+        return Err(outdated("has no tables for threads"));
+    }
+    check(db, name, "checkpoints", &CHECKPOINTS, &[])?;
+    let writes = check(db, name, "writes", &WRITES, &["task_path"])?;
+    if !writes.iter().any(|column| column == "task_path") {
+        return Err(outdated(
+            "was made by an older version, without places for the paths of tasks",
+        ));
+    }
+    if has(db, "superstep_schema").during(what())? { check_version(db, name) } else { Ok(()) }
+}
+
+/// Whether there is a table of this name.
+pub(crate) fn has(db: &Connection, table: &str) -> rusqlite::Result<bool> {
+    db.prepare_cached("SELECT 1 FROM sqlite_schema WHERE name = ?1")?.exists([table])
+}
+
 /// Turning on WAL needs the file for itself for a moment, and SQLite does not wait for that on its own.
 fn wal(db: &Connection, patience: Duration) -> rusqlite::Result<()> {
     let start = Instant::now();
@@ -143,10 +171,14 @@ fn make(db: &Connection, name: &str) -> Result<(), Error> {
         let add = "ALTER TABLE writes ADD COLUMN task_path TEXT NOT NULL DEFAULT ''";
         db.execute_batch(add).during(what())?;
     }
-    let exists = "SELECT count(*) FROM sqlite_schema WHERE name = 'superstep_schema'";
-    if db.query_row(exists, [], |row| row.get::<_, i64>(0)).during(what())? == 0 {
+    if !has(db, "superstep_schema").during(what())? {
         return db.execute_batch(HEADS).during(what());
     }
+    check_version(db, name)
+}
+
+fn check_version(db: &Connection, name: &str) -> Result<(), Error> {
+    let what = || format!("setting up `{name}`");
     let newest = "SELECT coalesce(max(v), 0) FROM superstep_schema";
     let v: i64 = db.query_row(newest, [], |row| row.get(0)).during(what())?;
     if v > OURS {

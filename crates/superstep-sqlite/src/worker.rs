@@ -1,5 +1,6 @@
 //! The threads that own the connections.
 
+use std::convert::Infallible;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,7 +8,7 @@ use std::thread;
 
 use rusqlite::{Connection, OpenFlags};
 use superstep_checkpoint::Error;
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 
 use crate::error::During;
 use crate::options::SqliteOptions;
@@ -16,12 +17,21 @@ use crate::schema;
 /// How many requests are committed together at most. Beyond that the first would wait for the last without gain.
 const BATCH_MAX: usize = 512;
 
+/// Whether a database is made if it is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Opening {
+    OrMake,
+    AsItIs,
+}
+
 /// Makes the tables of a database, or checks those that are there.
 pub(crate) type SetUp = fn(&Connection, &str, &SqliteOptions) -> Result<(), Error>;
 
 /// The way to the threads; when it is dropped they finish what they were given and end.
 pub(crate) struct Workers {
     name: String,
+    /// Ends when all threads have closed their connections.
+    closed: mpsc::Receiver<Infallible>,
     writer: Sender<Box<dyn Job>>,
     /// `None` for a database in memory, which has one connection.
     readers: Option<Sender<Box<dyn Job>>>,
@@ -31,13 +41,15 @@ impl Workers {
     pub(crate) async fn open(
         path: &Path,
         options: &SqliteOptions,
+        opening: Opening,
         set_up: SetUp,
     ) -> Result<Self, Error> {
         let name = path.display().to_string();
+        let (open, closed) = mpsc::channel(1);
         let writer = {
             let (path, name, options) = (path.to_owned(), name.clone(), options.clone());
-            start("superstep-sqlite-writer", move || {
-                let db = connect(&path, &name, &options)?;
+            start("superstep-sqlite-writer", open.clone(), move || {
+                let db = connect(&path, &name, &options, opening)?;
                 set_up(&db, &name, &options)?;
                 Ok(db)
             })
@@ -50,29 +62,40 @@ impl Workers {
             let (ready, done) = oneshot::channel();
             let (path, title, options) = (path.to_owned(), name.clone(), options.clone());
             let jobs = jobs.clone();
-            spawn("superstep-sqlite-reader", move || match connect(&path, &title, &options) {
-                Ok(db) => {
-                    drop(ready.send(Ok(())));
-                    serve_reads(&db, &jobs);
+            let open = open.clone();
+            spawn("superstep-sqlite-reader", open, move || {
+                match connect(&path, &title, &options, opening) {
+                    Ok(db) => {
+                        drop(ready.send(Ok(())));
+                        serve_reads(&db, &jobs);
+                    }
+                    Err(error) => drop(ready.send(Err(error))),
                 }
-                Err(error) => drop(ready.send(Err(error))),
             })?;
             answered(done, &name).await?;
         }
-        Ok(Self { name, writer, readers: Some(readers) })
+        Ok(Self { name, closed, writer, readers: Some(readers) })
     }
 
     pub(crate) async fn in_memory(options: &SqliteOptions, set_up: SetUp) -> Result<Self, Error> {
         let name = ":memory:".to_owned();
         let options = options.clone();
-        let (ready, writer) = start("superstep-sqlite-memory", move || {
+        let (open, closed) = mpsc::channel(1);
+        let (ready, writer) = start("superstep-sqlite-memory", open, move || {
             let db = Connection::open_in_memory().during("opening a database in memory")?;
             schema::configure(&db, ":memory:", &options)?;
             set_up(&db, ":memory:", &options)?;
             Ok(db)
         })?;
         answered(ready, &name).await?;
-        Ok(Self { name, writer, readers: None })
+        Ok(Self { name, closed, writer, readers: None })
+    }
+
+    /// Completes when all connections are closed.
+    pub(crate) async fn close(self) {
+        let Self { mut closed, writer, readers, .. } = self;
+        drop((writer, readers));
+        closed.recv().await;
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -122,11 +145,12 @@ type Started = (oneshot::Receiver<Result<(), Error>>, Sender<Box<dyn Job>>);
 /// Starts the thread that writes, on a connection it opens itself.
 fn start(
     thread: &str,
+    held: Held,
     open: impl FnOnce() -> Result<Connection, Error> + Send + 'static,
 ) -> Result<Started, Error> {
     let (ready, done) = oneshot::channel();
     let (sender, jobs) = channel();
-    spawn(thread, move || match open() {
+    spawn(thread, held, move || match open() {
         Ok(db) => {
             drop(ready.send(Ok(())));
             serve_writes(&db, &jobs);
@@ -136,15 +160,25 @@ fn start(
     Ok((done, sender))
 }
 
-fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Error> {
-    let started = thread::Builder::new().name(name.to_owned()).spawn(work);
+/// Held by a thread for as long as it has a connection.
+type Held = mpsc::Sender<Infallible>;
+
+fn spawn(name: &str, held: Held, work: impl FnOnce() + Send + 'static) -> Result<(), Error> {
+    let started = thread::Builder::new().name(name.to_owned()).spawn(move || {
+        work();
+        drop(held);
+    });
     started.map(drop).map_err(|error| Error::backend("starting a thread for the database", error))
 }
 
-fn connect(path: &Path, name: &str, options: &SqliteOptions) -> Result<Connection, Error> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
-        | OpenFlags::SQLITE_OPEN_CREATE
-        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+fn connect(
+    path: &Path,
+    name: &str,
+    options: &SqliteOptions,
+    opening: Opening,
+) -> Result<Connection, Error> {
+    let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    flags.set(OpenFlags::SQLITE_OPEN_CREATE, opening == Opening::OrMake);
     let db = Connection::open_with_flags(path, flags).during(format_args!("opening `{name}`"))?;
     schema::configure(&db, name, options)?;
     Ok(db)

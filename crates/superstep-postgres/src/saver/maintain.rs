@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use superstep_checkpoint::wire::{self, Removal, Row as Known};
 use superstep_checkpoint::{
-    CheckpointId, Error, Keep, Metadata, Prune, ThreadCursor, ThreadInfo, ThreadPage, ThreadQuery,
+    CheckpointId, Error, Inventory, Keep, Metadata, Prune, StoredKey, ThreadCursor, ThreadInfo,
+    ThreadPage, ThreadQuery,
 };
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
@@ -322,4 +323,32 @@ fn info(row: &Row, thread: &str, head: CheckpointId) -> Result<ThreadInfo, Error
         metadata: metadata.ok(),
         pending: pending.unwrap_or_default(),
     })
+}
+
+const INVENTORY: &str =
+    "SELECT thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id FROM checkpoints
+    ORDER BY thread_id COLLATE \"C\", checkpoint_ns COLLATE \"C\", checkpoint_id";
+
+const STRAY: &str = "SELECT DISTINCT thread_id, checkpoint_ns, checkpoint_id, NULL::text AS parent_checkpoint_id
+    FROM checkpoint_writes w WHERE NOT EXISTS (
+        SELECT FROM checkpoints c WHERE c.thread_id = w.thread_id AND c.checkpoint_ns = w.checkpoint_ns
+            AND c.checkpoint_id = w.checkpoint_id
+    )";
+
+pub(super) async fn inventory(db: &Db) -> Result<Inventory, Error> {
+    let keys = async |sql| {
+        let rows = db.read(Statement::new(sql)).await;
+        let rows =
+            rows.map_err(|failure| failure.told(|| "name everything that is stored".to_owned()))?;
+        let key = |row: &Row| -> Result<_, Error> {
+            Ok(StoredKey {
+                thread: column::<&str>(row, "thread_id")?.into(),
+                ns: column::<&str>(row, "checkpoint_ns")?.into(),
+                id: column(row, "checkpoint_id")?,
+                parent: column(row, "parent_checkpoint_id")?,
+            })
+        };
+        rows.iter().map(key).collect::<Result<Vec<_>, Error>>()
+    };
+    Ok(Inventory { checkpoints: keys(INVENTORY).await?, stray_writes: keys(STRAY).await? })
 }

@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 use superstep_checkpoint::{
-    CheckpointId, Checkpointer, DeltaHistory, Error, Prune, Put, Query, Stored, TaskWrites,
-    ThreadPage, ThreadQuery,
+    CheckpointId, Checkpointer, DeltaHistory, Error, Inventory, Prune, Put, Query, Stored,
+    TaskWrites, ThreadPage, ThreadQuery,
 };
 use tokio_postgres::types::Type;
 
@@ -41,6 +41,16 @@ impl PostgresSaver {
     pub async fn connect(options: impl Into<Options>) -> Result<Self, Error> {
         let db = Db::new(&options.into())?;
         schema::prepare(&db).await?;
+        Ok(Self { db })
+    }
+
+    /// Connects to a database as it is: no table is made or brought up to date.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect), or the tables are missing or older than this program.
+    pub async fn connect_existing(options: impl Into<Options>) -> Result<Self, Error> {
+        let db = Db::new(&options.into())?;
+        schema::verify(&db).await?;
         Ok(Self { db })
     }
 }
@@ -162,6 +172,10 @@ impl Checkpointer for PostgresSaver {
 
     async fn threads(&self, query: ThreadQuery) -> Result<ThreadPage, Error> {
         maintain::threads(&self.db, query).await
+    }
+
+    async fn inventory(&self) -> Result<Inventory, Error> {
+        maintain::inventory(&self.db).await
     }
 }
 

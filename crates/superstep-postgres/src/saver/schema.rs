@@ -60,6 +60,12 @@ pub(super) async fn prepare(db: &Db) -> Result<(), Error> {
     migrate::migrate(db, PLAN).await
 }
 
+/// Checks the tables that are there, and makes none.
+pub(super) async fn verify(db: &Db) -> Result<(), Error> {
+    refuse_shallow(db).await?;
+    migrate::verify(db, PLAN).await
+}
+
 /// Refuses tables of the same names that keep only the newest checkpoint of a thread: the steps would run on them, and
 /// nothing would work afterwards.
 async fn refuse_shallow(db: &Db) -> Result<(), Error> {

@@ -17,7 +17,7 @@ use superstep_checkpoint::{
 };
 
 use crate::options::SqliteOptions;
-use crate::worker::Workers;
+use crate::worker::{Opening, Workers};
 use rows::{Found, Near};
 
 /// Keeps items in an SQLite file, in the tables of LangGraph's `SqliteStore`. Clones share their connections.
@@ -49,7 +49,9 @@ impl SqliteStore {
     /// # Errors
     /// As [`open`](Self::open).
     pub async fn open_with(path: impl AsRef<Path>, options: SqliteOptions) -> Result<Self, Error> {
-        Ok(Self::new(Arc::new(Workers::open(path.as_ref(), &options, schema::set_up).await?)))
+        Ok(Self::new(Arc::new(
+            Workers::open(path.as_ref(), &options, Opening::OrMake, schema::set_up).await?,
+        )))
     }
 
     /// A database that lives as long as this store and its clones.

@@ -49,6 +49,7 @@
 //! | [`Thread`], [`Outcome`] | where a graph runs, and how a run ends |
 //! | [`RunStream`], [`Event`] | a run as it happens |
 //! | [`Task`] | one execution of a node: emit, recorded calls, questions |
+//! | [`answer()`] | answering a question without the graph that asked it |
 //! | [`func`] | workflows that are plain functions |
 //! | [`checkpoint`] | where threads are kept |
 //! | [`error`] | what can go wrong |
@@ -62,6 +63,7 @@ pub mod state;
 #[cfg(feature = "testing")]
 pub mod testing;
 
+mod answer;
 mod engine;
 mod graph;
 mod run;
@@ -71,6 +73,7 @@ pub mod checkpoint {
     pub use superstep_checkpoint::*;
 }
 
+pub use answer::answer;
 pub use engine::{Asking, CheckpointIds, Task};
 pub use error::{CompileError, NodeError, RunError};
 pub use graph::{

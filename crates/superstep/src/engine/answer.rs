@@ -2,13 +2,18 @@
 
 use std::sync::Arc;
 
-use superstep_checkpoint::{Blob, Interrupt, InterruptId, Map, TaskId, TaskWrites, Value};
+use superstep_checkpoint::{
+    Blob, Ext, Interrupt, InterruptId, Map, Stored, TaskId, TaskWrites, Value,
+};
 
 use super::attempt::goto_write;
 use super::drive::{CommandInput, Driver, Input, Resume};
+use super::entry::Entry;
 use super::head::{Mark, StartValue, Write};
 use super::ids;
+use super::layout::TASKS;
 use super::open::Start;
+use super::pending::Pending;
 use super::plan::plan;
 use super::record::RESUME;
 use super::run::Answer;
@@ -276,6 +281,15 @@ impl Driver {
         let entries = self.entries(&superstep, planned);
         let mut answers = lock(&self.run.answers);
         for (id, value) in &self.pending.claim.answers {
+            // A task that has the answer already must not find it a second time.
+            let has = |entry: &Entry| {
+                let answers = self.pending.task(entry.task.id()).map_or(0, |r| r.answers().len());
+                let ns = entry.task.namespace();
+                (0..answers).any(|k| ids::interrupt_id(ns, k).as_str() == id)
+            };
+            if entries.iter().any(has) {
+                continue;
+            }
             let sole = entries.iter().find(|entry| {
                 let asked = self.pending.task(entry.task.id()).map(|record| &record.questions[..]);
                 matches!(asked, Some([question]) if question.id.as_str() == id)
@@ -320,4 +334,83 @@ fn claim_of(answers: &Map) -> Result<Blob, superstep_checkpoint::Error> {
     claim.insert("run".into(), Value::from(uuid::Uuid::new_v4().to_string()));
     claim.insert("answers".into(), Value::Map(answers.clone()));
     Blob::from_value(&Value::Map(claim))
+}
+
+/// The open superstep of a thread, seen without its graph.
+pub(crate) struct OpenThread<'a> {
+    pending: Pending,
+    head: &'a Stored,
+}
+
+/// A task of the outermost graph that asks a question itself.
+pub(crate) struct Own {
+    pub(crate) task: TaskId,
+    pub(crate) path: String,
+    /// The answers it has, and how they are stored.
+    pub(crate) answers: Vec<Value>,
+    pub(crate) stored: Option<Blob>,
+}
+
+impl<'a> OpenThread<'a> {
+    pub(crate) fn new(head: &'a Stored) -> Result<Self, superstep_checkpoint::Error> {
+        Ok(Self { pending: Pending::from_stored(&head.writes)?, head })
+    }
+
+    /// Whether a task has the answer to this question already, and has not run since.
+    pub(crate) fn is_answered(&self, id: &InterruptId) -> bool {
+        self.pending.asking(id).any(|(task, record)| {
+            let ns = self.namespace(task, &record.path);
+            let mut before = 0..record.answers().len();
+            ns.is_some_and(|ns| before.any(|k| ids::interrupt_id(&ns, k) == *id))
+        })
+    }
+
+    /// The task whose own question this is; nothing if it was asked by a graph or a call inside one, or if that cannot be told.
+    pub(crate) fn own(&self, id: &InterruptId) -> Option<Own> {
+        let (task, record) = self.pending.asking(id).find(|(task, record)| {
+            let ns = self.namespace(*task, &record.path);
+            ns.is_some_and(|ns| ids::interrupt_id(&ns, record.answers().len()) == *id)
+        })?;
+        let mut writes = self.head.writes.iter();
+        let stored = writes.find(|write| write.task == task && &*write.channel == RESUME);
+        Some(Own {
+            task,
+            path: record.path.clone(),
+            answers: record.answers().to_vec(),
+            stored: stored.map(|write| write.value.clone()),
+        })
+    }
+
+    /// The claim on the thread, with one more answer. Whoever takes the thread up at the same time finds it changed.
+    pub(crate) fn claim_with(
+        &self,
+        id: &InterruptId,
+        answer: &Value,
+    ) -> Result<TaskWrites, superstep_checkpoint::Error> {
+        let claim = &self.pending.claim;
+        let mut answers = claim.answers.clone();
+        answers.insert(id.to_string(), answer.clone());
+        let writer = TaskWrites::new(TaskId::CLAIM, "", vec![(RESUME.into(), claim_of(&answers)?)]);
+        Ok(writer.expecting(RESUME, claim.stored.clone()))
+    }
+
+    /// The namespace of a triggered task. The name of a dispatched node does not stand in its path.
+    fn namespace(&self, task: TaskId, path: &str) -> Option<String> {
+        let node = match ids::pulled(path) {
+            Some(node) => node.to_owned(),
+            None => self.dispatched(ids::pushed(path)?)?,
+        };
+        Some(ids::task_ns(&ids::place("", &node), task))
+    }
+
+    fn dispatched(&self, nth: usize) -> Option<String> {
+        let packets = self.head.checkpoint.value(TASKS)?.to_value().ok()?;
+        match packets.as_list()?.get(nth)? {
+            Value::Ext(ext) => match &**ext {
+                Ext::Send(packet) => Some(packet.node.clone()),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
 }

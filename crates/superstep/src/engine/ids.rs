@@ -102,6 +102,12 @@ pub(crate) fn pulled(path: &str) -> Option<&str> {
     (!name.ends_with(&format!(", {HANDLER}, {:010}", 0))).then_some(name)
 }
 
+/// The position of a dispatch, if the stored path is that of a dispatched node.
+pub(crate) fn pushed(path: &str) -> Option<usize> {
+    let rest = path.strip_prefix('~')?.strip_prefix(PUSH)?.strip_prefix(", ")?;
+    rest.split(", ").next()?.parse().ok().filter(|_| !path.contains(HANDLER))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -173,6 +179,8 @@ mod tests {
         for (path, text) in texts {
             assert_eq!(path.text(), text);
         }
+        assert_eq!(pushed(&Path::Push(12).text()), Some(12));
+        assert_eq!(pushed(&Path::Call(Box::new(Path::Push(1)), 3).text()), None);
         assert!(Path::Push(2).text() < Path::Push(10).text());
         assert!(Path::Pull("z".into()).text() < Path::Push(0).text());
     }

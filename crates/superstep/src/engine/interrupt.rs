@@ -143,7 +143,8 @@ impl Task {
         Refusal::Question { node: self.inner.name.clone(), task: self.id(), error }
     }
 
-    /// Takes the answers that were stored, and the one that this run was given for the next question.
+    /// Takes the answers that were stored, and those that this run was given for the next questions: a graph that is not
+    /// stored begins anew, and may have asked several times before.
     fn load_answers(&self, scratch: &mut Scratch) {
         if scratch.loaded {
             return;
@@ -154,12 +155,16 @@ impl Task {
         if let Some(seed) = superstep.seeds.get(&self.inner.path.text()) {
             scratch.answers.clone_from(seed);
         }
-        let id = ids::interrupt_id(self.namespace(), scratch.answers.len());
         let run = &superstep.run;
-        let answer = run.take_answer(&id).or_else(|| {
-            // A graph that is not stored begins anew, and another engine gives its questions new ids each time.
-            superstep.saver.is_none().then(|| run.take_sole_answer(self.namespace(), &id)).flatten()
-        });
-        scratch.answers.extend(answer);
+        let stored = scratch.answers.len();
+        let next = |answers: &Vec<_>| ids::interrupt_id(self.namespace(), answers.len());
+        while let Some(answer) = run.take_answer(&next(&scratch.answers)) {
+            scratch.answers.push(answer);
+        }
+        if scratch.answers.len() == stored && superstep.saver.is_none() {
+            // Another engine gives the questions of such a graph new ids each time.
+            let id = next(&scratch.answers);
+            scratch.answers.extend(run.take_sole_answer(self.namespace(), &id));
+        }
     }
 }

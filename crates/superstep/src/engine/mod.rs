@@ -48,6 +48,7 @@ mod step;
 mod task;
 mod update;
 
+pub(crate) use answer::OpenThread;
 pub(crate) use attempt::{Ran, TaskFuture, not_an_update, retry_after, run_watched};
 pub(crate) use cached::cache_ns;
 pub(crate) use drive::{CommandInput, Finish, How, Input, Opening, Resume, drive, value_input};

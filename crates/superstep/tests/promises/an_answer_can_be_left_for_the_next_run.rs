@@ -1,0 +1,167 @@
+//! Somebody without the graph answers a question; whoever runs the graph next with no input takes the answer up, wherever it was
+//! asked. Of several who answer at the same time one succeeds, and what does not fit changes nothing.
+
+use serde_json::json;
+use superstep::checkpoint::{AnyCheckpointer, InterruptId};
+use superstep::prelude::*;
+use superstep::{CompiledGraph, Memory, answer};
+
+use crate::world::{Log, LogUpdate, asked, assert_says, done, failed, log, look, questions, texts};
+
+fn saver() -> AnyCheckpointer {
+    AnyCheckpointer::new(MemorySaver::new())
+}
+
+fn one_node<M>(node: impl superstep::IntoNode<Log, M>) -> CompiledGraph<Log> {
+    let graph = StateGraph::<Log>::new().add_node("ask", node).add_edge(START, "ask");
+    graph.compile().expect("a graph")
+}
+
+async fn ask_twice(task: Task) -> LogUpdate {
+    let first: String = task.interrupt("first?").await;
+    let second: String = task.interrupt("second?").await;
+    Log::update().log([first, second])
+}
+
+async fn left(saver: &AnyCheckpointer, value: &str) -> String {
+    let question = answer(saver, "1", None, value).await.expect("an open question");
+    question.value.as_str().expect("text").to_owned()
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_after_the_other() {
+    let saver = saver();
+    let thread = one_node(ask_twice).with_any_checkpointer(saver.clone()).thread("1");
+    assert_eq!(asked(thread.invoke(log("in")).await), ["first?"]);
+    assert_eq!(left(&saver, "one").await, "first?");
+    assert!(look(&thread).await.interrupts.is_empty(), "it is answered");
+    let (_, text) = failed(answer(&saver, "1", None, "again").await);
+    assert_says(&text, &["no question is open"]);
+    assert_eq!(asked(thread.invoke(()).await), ["second?"]);
+    assert_eq!(left(&saver, "two").await, "second?");
+    assert_eq!(done(thread.invoke(()).await).log, ["in", "one", "two"]);
+}
+
+/// A thread whose graph asks inside of another one.
+fn thread_of(saver: &AnyCheckpointer, memory: Memory, id: &str) -> superstep::Thread<Log> {
+    let graph = StateGraph::<Log>::new()
+        .add_node("inner", one_node(ask_twice).with_memory(memory))
+        .add_edge(START, "inner")
+        .compile()
+        .expect("a graph");
+    graph.with_any_checkpointer(saver.clone()).thread(id)
+}
+
+#[tokio::test(start_paused = true)]
+async fn inside_graphs_and_calls() {
+    for memory in [Memory::PerCall, Memory::PerThread, Memory::Nothing] {
+        let saver = saver();
+        let thread = thread_of(&saver, memory, "1");
+        assert_eq!(asked(thread.invoke(log("in")).await), ["first?"], "{memory:?}");
+        left(&saver, "one").await;
+        assert_eq!(asked(thread.invoke(()).await), ["second?"], "{memory:?}");
+        left(&saver, "two").await;
+        assert_eq!(done(thread.invoke(()).await).log.last().map(String::as_str), Some("two"));
+        // The same with somebody who has the graph.
+        let other = thread_of(&saver, memory, "2");
+        assert_eq!(asked(other.invoke(log("in")).await), ["first?"], "{memory:?}");
+        assert_eq!(asked(other.resume("one").await), ["second?"], "{memory:?}");
+        assert_eq!(done(other.resume("two").await).log.last().map(String::as_str), Some("two"));
+    }
+    let saver = saver();
+    let calls = one_node(|task: Task| async move {
+        let call = task.call_with("c", |task| async move {
+            Ok::<String, NodeError>(task.interrupt("from a call?").await)
+        });
+        Ok::<_, NodeError>(log(call.await?))
+    });
+    let thread = calls.with_any_checkpointer(saver.clone()).thread("1");
+    assert_eq!(asked(thread.invoke(log("in")).await), ["from a call?"]);
+    left(&saver, "yes").await;
+    assert_eq!(done(thread.invoke(()).await).log, ["in", "yes"]);
+}
+
+/// The answer is kept for the task and for graphs inside it. A graph inside that asks must not find the answer of the task.
+#[tokio::test(start_paused = true)]
+async fn an_answer_is_taken_once() {
+    let saver = saver();
+    let inner = one_node(|task: Task| async move { log(task.interrupt::<String>("inner?").await) });
+    let inner = inner.with_memory(Memory::Nothing);
+    let node = move |task: Task| {
+        let inner = inner.clone();
+        async move {
+            let own: String = task.interrupt("outer?").await;
+            let found = task.invoke(&inner, log(own)).await?;
+            Ok::<_, NodeError>(Log::update().log(found.log))
+        }
+    };
+    let thread = one_node(node).with_any_checkpointer(saver.clone()).thread("1");
+    assert_eq!(asked(thread.invoke(log("in")).await), ["outer?"]);
+    left(&saver, "one").await;
+    assert_eq!(asked(thread.invoke(()).await), ["inner?"]);
+    left(&saver, "two").await;
+    assert_eq!(done(thread.invoke(()).await).log, ["in", "one", "two"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_does_not_fit_changes_nothing() {
+    let saver = saver();
+    let node = |task: Task| async move {
+        let schema = json!({ "type": "string", "enum": ["yes", "no"] });
+        log(task.interrupt::<String>("ok?").schema(schema).await)
+    };
+    let thread = one_node(node).with_any_checkpointer(saver.clone()).thread("1");
+    let question = questions(thread.invoke(log("in")).await).remove(0);
+    let writes = async || saver.get("1", "", None).await.expect("read").expect("a head").writes;
+    let before = writes().await;
+    let (_, text) = failed(answer(&saver, "1", None, 7).await);
+    assert_says(&text, &["does not fit", "expected string"]);
+    let (_, text) = failed(answer(&saver, "1", None, "perhaps").await);
+    assert_says(&text, &["\"yes\", \"no\""]);
+    let unknown = InterruptId::new("ffff");
+    let (error, text) = failed(answer(&saver, "1", Some(&unknown), "yes").await);
+    assert_says(&text, &["`ffff`", question.id.as_str()]);
+    assert!(matches!(error, RunError::Resume { pending, .. } if texts(&pending) == ["ok?"]));
+    let (_, text) = failed(answer(&saver, "nobody", None, "yes").await);
+    assert_says(&text, &["no thread `nobody`"]);
+    assert_eq!(writes().await, before);
+    answer(&saver, "1", Some(&question.id), "yes").await.expect("it fits");
+    assert_eq!(done(thread.invoke(()).await).log, ["in", "yes"]);
+}
+
+/// The schema said nothing, and only the node knows the type.
+#[tokio::test(start_paused = true)]
+async fn what_the_node_cannot_take_opens_the_question_again() {
+    let saver = saver();
+    let node = |task: Task| async move { log(task.interrupt::<u8>("how many?").await.to_string()) };
+    let thread = one_node(node).with_any_checkpointer(saver.clone()).thread("1");
+    assert_eq!(asked(thread.invoke(log("in")).await), ["how many?"]);
+    left(&saver, "many").await;
+    let (error, text) = failed(thread.invoke(()).await);
+    assert_says(&text, &["does not fit"]);
+    assert!(matches!(error, RunError::Resume { pending, .. } if texts(&pending) == ["how many?"]));
+    assert_eq!(texts(&look(&thread).await.interrupts), ["how many?"]);
+    answer(&saver, "1", None, 3).await.expect("still open");
+    assert_eq!(done(thread.invoke(()).await).log, ["in", "3"]);
+}
+
+/// Both have looked before either has stored.
+#[tokio::test(start_paused = true)]
+async fn of_two_who_answer_at_once_one_succeeds() {
+    let saver = saver();
+    let thread = one_node(ask_twice).with_any_checkpointer(saver.clone()).thread("1");
+    assert_eq!(asked(thread.invoke(log("in")).await), ["first?"]);
+    let head = saver.get("1", "", None).await.expect("read").expect("a head");
+    left(&saver, "one").await;
+    // What the other one would store, having seen the same.
+    let stale = superstep::checkpoint::TaskWrites::new(
+        superstep::checkpoint::TaskId::CLAIM,
+        "",
+        vec![("__resume__".into(), superstep::checkpoint::Blob::null())],
+    );
+    let stale = stale.expecting("__resume__", None);
+    let put = saver.put_writes("1", "", head.checkpoint.id, vec![stale]).await;
+    assert!(matches!(put, Err(superstep::checkpoint::Error::Overtaken { .. })), "{put:?}");
+    assert_eq!(asked(thread.invoke(()).await), ["second?"]);
+    assert_eq!(done(thread.resume("two").await).log, ["in", "one", "two"]);
+}

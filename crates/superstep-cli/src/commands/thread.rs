@@ -1,0 +1,259 @@
+//! Commands that look at one thread: `show`, `history` and `diff`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value as Json, json};
+use superstep_checkpoint::{CheckpointId, Query, Stored};
+
+use crate::db::{Db, unknown_thread};
+use crate::look;
+use crate::out::{Fail, Out, brief, tame};
+use crate::readable;
+
+/// How many checkpoints are read at a time.
+const PAGE: usize = 64;
+
+/// The checkpoints of a namespace, newest first.
+pub(super) async fn checkpoints(db: &Db, thread: &str, ns: &str) -> Result<Vec<Stored>, Fail> {
+    let mut all: Vec<Stored> = Vec::new();
+    loop {
+        let query = Query {
+            thread: Some(thread.into()),
+            ns: Some(ns.into()),
+            before: all.last().map(|stored| stored.checkpoint.id),
+            limit: Some(PAGE),
+            ..Query::default()
+        };
+        let page = db.saver.list(query).await?;
+        let last = page.len() < PAGE;
+        all.extend(page);
+        if last {
+            return if all.is_empty() { Err(unknown_thread(thread)) } else { Ok(all) };
+        }
+    }
+}
+
+/// State, next nodes, questions and errors of a thread.
+pub(super) async fn show(db: &Db, thread: &str, at: Option<&str>, out: Out) -> Result<(), Fail> {
+    let stored = match at {
+        None => db.head(thread).await?,
+        Some(at) => {
+            let all = checkpoints(db, thread, "").await?;
+            resolve(&all, at)?.clone()
+        }
+    };
+    let (values, rebuilt) = look::values(&db.saver, &stored).await?;
+    let (status, next) = (look::status(&stored)?, look::next(&stored));
+    let tasks = look::tasks(&stored)?;
+    let questions = stored.open_questions()?;
+    let json = json!({
+        "thread": thread,
+        "checkpoint": stored.checkpoint.id.to_string(),
+        "parent": stored.parent.map(|id| id.to_string()),
+        "ts": stored.checkpoint.ts,
+        "source": stored.metadata.source.as_str(),
+        "step": stored.metadata.step,
+        "status": status.as_str(),
+        "values": values,
+        "rebuilt": rebuilt,
+        "next": next,
+        "tasks": tasks.iter().map(look::TaskSeen::to_json).collect::<Vec<_>>(),
+        "questions": questions.iter().map(readable::question).collect::<Vec<_>>(),
+    });
+    out.either(&json, || {
+        let metadata = &stored.metadata;
+        let mut text = format!("{}  {}\n", out.bold(tame(thread)), status.as_str());
+        let made = format!(
+            "checkpoint {} (step {}, {}, {})",
+            stored.checkpoint.id,
+            metadata.step,
+            metadata.source.as_str(),
+            tame(&stored.checkpoint.ts)
+        );
+        text.push_str(&format!("{}\n\nstate:\n", out.dim(made)));
+        for (name, value) in &values {
+            let mark = if rebuilt.contains(name) { " (from its writes, by appending)" } else { "" };
+            text.push_str(&format!(
+                "  {}{}: {}\n",
+                out.bold(tame(name)),
+                out.dim(mark),
+                indented(value)
+            ));
+        }
+        text.push_str(&format!(
+            "\nnext: {}\n",
+            if next.is_empty() { "nothing".to_owned() } else { next.join(", ") }
+        ));
+        for task in &tasks {
+            let state = match (&task.error, task.finished) {
+                (Some(error), _) => out.bad(format_args!("failed: {}", brief(error, 400))),
+                (None, true) => out.good("finished, does not run again"),
+                (None, false) if task.questions.is_empty() => "taken up".to_owned(),
+                (None, false) => out.ask("asks"),
+            };
+            text.push_str(&format!("  {}: {state}\n", tame(&task.node)));
+        }
+        for asked in &questions {
+            text.push_str(&format!(
+                "\nquestion {}\n  {}\n",
+                asked.id,
+                out.ask(indented(&readable::readable(&asked.value)))
+            ));
+            if let Some(schema) = &asked.response_schema {
+                text.push_str(&format!(
+                    "  {}\n",
+                    out.dim(format_args!("answer: {}", tame(&schema.to_string())))
+                ));
+            }
+        }
+        text
+    })
+}
+
+/// JSON over several lines, set in from the left. Control characters are escaped in it.
+fn indented(value: &Json) -> String {
+    let text = serde_json::to_string_pretty(value).unwrap_or_default();
+    text.replace('\n', "\n  ")
+}
+
+/// The checkpoints of a thread as a tree: branches stand further to the right.
+pub(super) async fn history(db: &Db, thread: &str, ns: &str, out: Out) -> Result<(), Fail> {
+    let all = checkpoints(db, thread, ns).await?;
+    let head = all[0].checkpoint.id;
+    let known: BTreeSet<CheckpointId> = all.iter().map(|stored| stored.checkpoint.id).collect();
+    let mut children: BTreeMap<Option<CheckpointId>, Vec<&Stored>> = BTreeMap::new();
+    for stored in all.iter().rev() {
+        // What continues nothing that is stored begins a tree of its own.
+        let parent = stored.parent.filter(|parent| known.contains(parent));
+        children.entry(parent).or_default().push(stored);
+    }
+    let json = json!({ "thread": thread, "ns": ns, "head": head.to_string(), "checkpoints": all.iter().rev().map(entry).collect::<Vec<_>>() });
+    out.either(&json, || {
+        let mut text = String::new();
+        // Not by recursion: a thread may have many thousands of checkpoints.
+        let roots = children.get(&None).into_iter().flatten().rev();
+        let mut stack: Vec<(&Stored, usize)> = roots.map(|stored| (*stored, 0)).collect();
+        let mut shown = BTreeSet::new();
+        while let Some((stored, depth)) = stack.pop() {
+            if !shown.insert(stored.checkpoint.id) {
+                continue;
+            }
+            text.push_str(&history_line(stored, depth, head, out));
+            let next = children.get(&Some(stored.checkpoint.id)).map_or(&[][..], |next| next);
+            // The line that leads on from here comes last, so that branches stand where they begin.
+            let (line, forks) = match next.split_last() {
+                Some((line, forks)) => (Some(*line), forks),
+                None => (None, &[][..]),
+            };
+            stack.extend(line.map(|line| (line, depth)));
+            stack.extend(forks.iter().rev().map(|fork| (*fork, depth + 1)));
+        }
+        text
+    })
+}
+
+fn entry(stored: &Stored) -> Json {
+    let questions = stored.open_questions().unwrap_or_default();
+    json!({
+        "id": stored.checkpoint.id.to_string(),
+        "parent": stored.parent.map(|id| id.to_string()),
+        "ts": stored.checkpoint.ts,
+        "source": stored.metadata.source.as_str(),
+        "step": stored.metadata.step,
+        "next": look::next(stored),
+        "questions": questions.iter().map(readable::question).collect::<Vec<_>>(),
+        "updated_channels": stored.checkpoint.updated_channels.as_ref().map(|names| names.iter().map(ToString::to_string).collect::<Vec<_>>()),
+    })
+}
+
+fn history_line(stored: &Stored, depth: usize, head: CheckpointId, out: Out) -> String {
+    let id = stored.checkpoint.id;
+    let branch =
+        if depth == 0 { String::new() } else { format!("{}└─ ", "   ".repeat(depth - 1)) };
+    let next = look::next(stored);
+    let next = if next.is_empty() { out.dim("end") } else { format!("next: {}", next.join(", ")) };
+    let mark = if id == head { out.good("  (head)") } else { String::new() };
+    let metadata = &stored.metadata;
+    let (step, source) = (metadata.step, metadata.source.as_str());
+    format!("{branch}{id}  step {step:>3}  {source:<6}  {next}{mark}\n")
+}
+
+/// What differs in the values of two checkpoints.
+pub(super) async fn diff(db: &Db, thread: &str, a: &str, b: &str, out: Out) -> Result<(), Fail> {
+    let all = checkpoints(db, thread, "").await?;
+    let (a, b) = (resolve(&all, a)?, resolve(&all, b)?);
+    let (before, _) = look::values(&db.saver, a).await?;
+    let (after, _) = look::values(&db.saver, b).await?;
+    let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    let mut changes = Map::new();
+    for name in names {
+        let (old, new) = (before.get(name), after.get(name));
+        if old != new {
+            changes.insert(name.clone(), change(old, new));
+        }
+    }
+    let (from, to) = (a.checkpoint.id.to_string(), b.checkpoint.id.to_string());
+    let json = json!({ "thread": thread, "from": from, "to": to, "changes": changes });
+    out.either(&json, || {
+        let mut text = format!("{}\n", out.dim(format_args!("{from} .. {to}")));
+        if changes.is_empty() {
+            text.push_str("the values are the same\n");
+        }
+        for (name, change) in &changes {
+            text.push_str(&format!("{}\n", out.bold(tame(name))));
+            for (key, sign) in [("before", "-"), ("after", "+"), ("added", "+")] {
+                if let Some(value) = change.get(key) {
+                    let line = format!("  {sign} {value}");
+                    text.push_str(&if sign == "-" { out.bad(line) } else { out.good(line) });
+                    text.push('\n');
+                }
+            }
+        }
+        text
+    })
+}
+
+/// What became of a value; for a list that only grew, what was added.
+fn change(old: Option<&Json>, new: Option<&Json>) -> Json {
+    if let (Some(Json::Array(old)), Some(Json::Array(new))) = (old, new)
+        && new.starts_with(old)
+    {
+        return json!({ "added": new[old.len()..] });
+    }
+    let mut change = Map::new();
+    change.extend(old.map(|old| ("before".to_owned(), old.clone())));
+    change.extend(new.map(|new| ("after".to_owned(), new.clone())));
+    Json::Object(change)
+}
+
+/// The checkpoint somebody means: an id or a part of one that no other has, `head`, or `head~3`.
+fn resolve<'a>(all: &'a [Stored], name: &str) -> Result<&'a Stored, Fail> {
+    let missing = || {
+        Fail::new(format_args!(
+            "no checkpoint of this thread is `{name}`; `superstep history` lists them"
+        ))
+    };
+    if let Some(back) = name.strip_prefix("head") {
+        let back = match back.strip_prefix('~') {
+            None if back.is_empty() => 0,
+            Some(number) => number.parse::<usize>().map_err(|_| missing())?,
+            None => return Err(missing()),
+        };
+        let mut at = all.first().ok_or_else(missing)?;
+        for _ in 0..back {
+            let parent = at.parent.ok_or_else(missing)?;
+            at = all.iter().find(|stored| stored.checkpoint.id == parent).ok_or_else(missing)?;
+        }
+        return Ok(at);
+    }
+    let fits =
+        |stored: &&Stored| !name.is_empty() && stored.checkpoint.id.to_string().contains(name);
+    let mut found = all.iter().filter(fits);
+    match (found.next(), found.next()) {
+        (Some(one), None) => Ok(one),
+        (None, _) => Err(missing()),
+        (Some(_), Some(_)) => Err(Fail::new(format_args!(
+            "several checkpoints have `{name}` in their id; give more of it"
+        ))),
+    }
+}

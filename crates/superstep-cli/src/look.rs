@@ -1,0 +1,224 @@
+//! A look at a thread without the graph that runs on it: everything here is read off what is stored.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Map, Value as Json, json};
+use superstep_checkpoint::{
+    AnyCheckpointer, Blob, Error, Ext, Interrupt, PendingWrite, Stored, TaskId, Value,
+};
+
+use crate::readable;
+
+/// How a thread stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Status {
+    /// Nothing is left to run.
+    Done,
+    /// Somebody has to answer.
+    Waiting,
+    /// A task failed; a run with no input tries again.
+    Failed,
+    /// A run with no input goes on.
+    Ready,
+}
+
+impl Status {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Waiting => "waiting",
+            Self::Failed => "failed",
+            Self::Ready => "ready",
+        }
+    }
+}
+
+/// A task of the open superstep, as far as it has stored something.
+pub(crate) struct TaskSeen {
+    pub(crate) id: TaskId,
+    pub(crate) node: String,
+    pub(crate) finished: bool,
+    pub(crate) error: Option<String>,
+    pub(crate) questions: Vec<Interrupt>,
+}
+
+impl TaskSeen {
+    pub(crate) fn to_json(&self) -> Json {
+        json!({
+            "id": self.id.to_string(),
+            "node": self.node,
+            "finished": self.finished,
+            "error": self.error,
+            "questions": self.questions.iter().map(readable::question).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// How the thread stands whose head this is.
+pub(crate) fn status(stored: &Stored) -> Result<Status, Error> {
+    if !stored.open_questions()?.is_empty() {
+        return Ok(Status::Waiting);
+    }
+    if tasks(stored)?.iter().any(|task| task.error.is_some() && !task.finished) {
+        return Ok(Status::Failed);
+    }
+    Ok(if next(stored).is_empty() { Status::Done } else { Status::Ready })
+}
+
+/// The nodes that are to run next: those whose triggers are set and not yet seen, and dispatches.
+pub(crate) fn next(stored: &Stored) -> Vec<String> {
+    let checkpoint = &stored.checkpoint;
+    let mut found = Vec::new();
+    for (channel, blob) in &checkpoint.channel_values {
+        let node = match (channel.strip_prefix("branch:to:"), channel.strip_prefix("join:")) {
+            (Some(node), _) => node,
+            (_, Some(join)) => match join.rsplit_once(':') {
+                Some((members, node)) if is_complete(members, blob) => node,
+                _ => continue,
+            },
+            _ if &**channel == "__start__" => "__start__",
+            _ => continue,
+        };
+        let seen = checkpoint.versions_seen.get(node).and_then(|seen| seen.get(channel));
+        if checkpoint.version(channel).is_some_and(|version| seen.is_none_or(|seen| version > seen))
+        {
+            found.push(node.to_owned());
+        }
+    }
+    found.sort();
+    found.dedup();
+    let packets = checkpoint.value("__pregel_tasks").and_then(|blob| blob.to_value().ok());
+    for packet in packets.as_ref().and_then(Value::as_list).into_iter().flatten() {
+        if let Some(node) = dispatched(packet) {
+            found.push(node.to_owned());
+        }
+    }
+    found
+}
+
+/// Whether a barrier has seen all its members.
+fn is_complete(members: &str, blob: &Blob) -> bool {
+    let Ok(value) = blob.to_value() else { return false };
+    let seen = match &value {
+        // One that waits for the end of everything else holds its members and whether that has come.
+        Value::List(pair) => match &pair[..] {
+            [members, finished] if finished.as_bool() == Some(true) => members,
+            _ => return false,
+        },
+        other => other,
+    };
+    let Value::Set(seen) = seen else { return false };
+    members.split('+').all(|member| seen.contains(&Value::from(member)))
+}
+
+fn dispatched(packet: &Value) -> Option<&str> {
+    match packet {
+        Value::Ext(ext) => match &**ext {
+            Ext::Send(packet) => Some(&packet.node),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The tasks of the open superstep that have stored something, in the order of their paths.
+pub(crate) fn tasks(stored: &Stored) -> Result<Vec<TaskSeen>, Error> {
+    let mut found: Vec<TaskSeen> = Vec::new();
+    let own = |write: &&PendingWrite| write.task != TaskId::NULL && write.task != TaskId::CLAIM;
+    for write in stored.writes.iter().filter(own) {
+        let at = found.iter().position(|task| task.id == write.task).unwrap_or_else(|| {
+            found.push(TaskSeen {
+                id: write.task,
+                node: node_of(stored, &write.path),
+                finished: false,
+                error: None,
+                questions: Vec::new(),
+            });
+            found.len() - 1
+        });
+        let task = &mut found[at];
+        match &*write.channel {
+            "__error__" => task.error = Some(readable::plain(&readable::blob(&write.value))),
+            "__interrupt__" => task.questions = Interrupt::list_from(&write.value.to_value()?)?,
+            "__resume__" | "__scheduled__" | "__error_source_node__" => {}
+            _ => task.finished = true,
+        }
+    }
+    Ok(found)
+}
+
+/// The node a path belongs to, as far as the path tells.
+fn node_of(stored: &Stored, path: &str) -> String {
+    let bare = path.trim_start_matches('~');
+    if let Some(node) = bare.strip_prefix("__pregel_pull, ") {
+        return node.split(", ").next().unwrap_or(node).to_owned();
+    }
+    let Some(rest) = bare.strip_prefix("__pregel_push, ") else { return "?".to_owned() };
+    if let Some(caller) = rest.strip_prefix('~') {
+        return format!("a call of {}", node_of(stored, caller));
+    }
+    let packets = stored.checkpoint.value("__pregel_tasks").and_then(|blob| blob.to_value().ok());
+    let nth = rest.split(", ").next().and_then(|nth| nth.parse::<usize>().ok());
+    let packet = nth.and_then(|nth| packets.as_ref()?.as_list()?.get(nth));
+    packet.and_then(dispatched).unwrap_or("?").to_owned()
+}
+
+/// The channels that are the user's, with their values, and the names of those that were rebuilt from their writes.
+pub(crate) async fn values(
+    saver: &AnyCheckpointer,
+    stored: &Stored,
+) -> Result<(Map<String, Json>, Vec<String>), Error> {
+    let checkpoint = &stored.checkpoint;
+    let stored_values = checkpoint.channel_values.iter().filter(|(name, _)| !is_control(name));
+    let mut values: BTreeMap<Arc<str>, Json> =
+        stored_values.map(|(name, blob)| (name.clone(), readable::blob(blob))).collect();
+    let deltas = stored.metadata.delta_counters.keys();
+    let deltas: Vec<Arc<str>> =
+        deltas.filter(|name| checkpoint.value(name).is_none()).cloned().collect();
+    let mut rebuilt = Vec::new();
+    if !deltas.is_empty() {
+        let (thread, ns) = (&stored.thread, &stored.ns);
+        let histories = saver.delta_history(thread, ns, checkpoint.id, &deltas).await?;
+        for (name, history) in histories {
+            let seed = history.seed.map(|seed| seed.to_value()).transpose()?;
+            let mut writes = Vec::with_capacity(history.writes.len());
+            for write in &history.writes {
+                writes.push(write.to_value()?);
+            }
+            rebuilt.push(name.to_string());
+            values.insert(name, readable::readable(&append(seed, writes)));
+        }
+    }
+    Ok((values.into_iter().map(|(name, value)| (name.to_string(), value)).collect(), rebuilt))
+}
+
+/// What lists of writes come to. The reducer is code and not stored, so this is the nearest that data alone can tell.
+fn append(seed: Option<Value>, writes: Vec<Value>) -> Value {
+    let mut all = Vec::new();
+    let mut add = |value: Value| match value {
+        Value::List(items) => all.extend(items),
+        Value::Ext(ext) => match *ext {
+            Ext::Snapshot(Value::List(items)) => all.extend(items),
+            Ext::Snapshot(value) => all.push(value),
+            Ext::Overwrite(value) => {
+                all = match value {
+                    Value::List(items) => items,
+                    one => vec![one],
+                };
+            }
+            other => all.push(other.into()),
+        },
+        Value::Null => {}
+        one => all.push(one),
+    };
+    seed.into_iter().chain(writes).for_each(&mut add);
+    Value::List(all)
+}
+
+fn is_control(channel: &str) -> bool {
+    let control = channel.starts_with("branch:to:") || channel.starts_with("join:");
+    // The state of graphs without keys, and the results of functions, are the user's.
+    let known = ["__root__", "__end__", "__previous__"].contains(&channel);
+    control || channel.starts_with("__") && !known
+}

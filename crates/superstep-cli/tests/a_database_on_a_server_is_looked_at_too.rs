@@ -1,0 +1,101 @@
+//! The same commands on PostgreSQL: looking makes no tables, threads move there and are the same, and whoever may not log in is
+//! told so in one line.
+
+mod world;
+
+use serde_json::json;
+use tokio_postgres::{Client, NoTls};
+use world::{Dir, failed, said, superstep, text};
+
+/// A database of its own on the server of the tests.
+struct Database {
+    name: String,
+    url: String,
+}
+
+async fn client(url: &str) -> Client {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await.expect("a server");
+    tokio::spawn(connection);
+    client
+}
+
+impl Database {
+    async fn new() -> Self {
+        let server = superstep_testdb::server_url();
+        let name = format!("superstep_cli_{}", std::process::id());
+        let (place, options) = server.split_once('?').unwrap_or((&server, ""));
+        let (host, _) = place.rsplit_once('/').expect("a URL with a database");
+        let url = format!("{host}/{name}?{options}");
+        let make = format!("CREATE DATABASE {name}");
+        client(&server).await.batch_execute(&make).await.expect("a database");
+        Self { name, url }
+    }
+
+    async fn delete(self) {
+        let server = superstep_testdb::server_url();
+        let drop = format!("DROP DATABASE {} WITH (FORCE)", self.name);
+        client(&server).await.batch_execute(&drop).await.expect("deleted");
+    }
+
+    async fn tables(&self) -> i64 {
+        let sql = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'";
+        client(&self.url).await.query_one(sql, &[]).await.expect("a count").get(0)
+    }
+}
+
+#[tokio::test]
+async fn threads_move_to_a_server() {
+    let dir = Dir::new();
+    dir.run_demo("");
+    let export = said(&superstep(&["--db", &dir.demo_db(), "export"]));
+    let file = dir.file("threads.jsonl", &export);
+    let database = Database::new().await;
+    let db = database.url.as_str();
+    for args in [&["threads"][..], &["check"], &["import", text(&file)]] {
+        let (line, code) = failed(&superstep(&[&["--db", db][..], args].concat()));
+        assert!(line.contains("superstep migrate"), "{line}");
+        assert_eq!(code, 1);
+    }
+    assert_eq!(database.tables().await, 0, "looking makes no tables");
+    said(&superstep(&["--db", db, "migrate"]));
+    said(&superstep(&["--db", db, "import", text(&file)]));
+    let show = world::json(&superstep(&["--db", db, "--json", "show", "mail-1"]));
+    assert_eq!(
+        show,
+        world::json(&superstep(&["--db", &dir.demo_db(), "--json", "show", "mail-1"]))
+    );
+    let check = world::json(&superstep(&["--db", db, "--json", "check"]));
+    assert_eq!(check["problems"], json!([]));
+    said(&superstep(&["--db", db, "answer", "mail-1", "approve"]));
+    assert!(said(&superstep(&["--db", db, "inbox"])).contains("no open questions"));
+    let threads = world::json(&superstep(&["--db", db, "--json", "threads"]));
+    assert_eq!(threads["threads"][0]["status"], "ready");
+
+    database.delete().await;
+}
+
+/// A server of its own, since it has to be told to ask for passwords.
+#[tokio::test]
+async fn a_wrong_password_is_told_in_one_line_and_not_shown() {
+    let cluster = superstep_testdb::Cluster::start().expect("a server");
+    let url = cluster.url();
+    let admin = client(&url).await;
+    let row = admin.query_one("SHOW hba_file", &[]).await.expect("a file");
+    let rule = "host all all 127.0.0.1/32 scram-sha-256";
+    let file: String = row.get(0);
+    let sql = format!(
+        "ALTER ROLE postgres PASSWORD 'right'; COPY (SELECT '{rule}') TO '{file}'; SELECT pg_reload_conf()"
+    );
+    admin.batch_execute(&sql).await.expect("told");
+    let wrong = url.replacen("postgres@", "postgres:swordfish@", 1);
+    // The server takes its new rules up in its own time; until then it does not look at passwords.
+    let line = (0..1_000).find_map(|_| {
+        let (line, code) = failed(&superstep(&["--db", &wrong, "threads"]));
+        assert_eq!(code, 1);
+        line.contains("password").then_some(line)
+    });
+    let line = line.expect("the server asks for a password");
+    assert!(line.contains("password authentication failed for user \"postgres\""), "{line}");
+    assert!(!line.contains("swordfish"), "{line}");
+    assert_eq!(line.matches("password authentication").count(), 1, "said once: {line}");
+}

@@ -1,0 +1,122 @@
+//! The program, run as a process, and directories to run it in.
+
+#![allow(dead_code, reason = "each test file uses some of it")]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde_json::Value as Json;
+
+/// A directory that goes away with this value.
+pub(crate) struct Dir(PathBuf);
+
+impl Dir {
+    pub(crate) fn new() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let nth = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("superstep-cli-{}-{nth}", std::process::id());
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        std::fs::create_dir_all(&path).expect("a directory");
+        Self(path)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub(crate) fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.0.join(name);
+        std::fs::write(&path, text).expect("a file");
+        path
+    }
+
+    pub(crate) fn demo(&self) -> PathBuf {
+        self.0.join("demo")
+    }
+
+    /// The database of the demo, as `--db` takes it.
+    pub(crate) fn demo_db(&self) -> String {
+        format!("sqlite:{}", self.demo().join("mail.db").display())
+    }
+
+    /// Runs the demo to its end with these answers, or until they run out.
+    pub(crate) fn run_demo(&self, answers: &str) -> String {
+        let answers = self.file("answers.txt", answers);
+        let demo = self.demo();
+        let args = ["demo", "--pace", "0", "--dir", text(&demo), "--answers", text(&answers)];
+        said(&superstep(&args))
+    }
+}
+
+impl Drop for Dir {
+    fn drop(&mut self) {
+        drop(std::fs::remove_dir_all(&self.0));
+    }
+}
+
+pub(crate) fn text(path: &Path) -> &str {
+    path.to_str().expect("a path that is text")
+}
+
+/// The program with these arguments, and nobody at the terminal.
+pub(crate) fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_superstep"));
+    command.args(args).stdin(Stdio::null()).env_remove("SUPERSTEP_DB").env_remove("NO_COLOR");
+    command
+}
+
+pub(crate) fn superstep(args: &[&str]) -> Output {
+    command(args).output().expect("the program runs")
+}
+
+/// What a run that went well printed. Nothing that is piped is in colour.
+pub(crate) fn said(output: &Output) -> String {
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    let text = String::from_utf8(output.stdout.clone()).expect("text");
+    assert!(!text.contains('\u{1b}'), "colours in a pipe: {text}");
+    text
+}
+
+/// The JSON that a run with `--json` printed.
+pub(crate) fn json(output: &Output) -> Json {
+    serde_json::from_str(&said(output)).expect("one JSON value")
+}
+
+/// The one line that a run that failed printed, and its exit code.
+pub(crate) fn failed(output: &Output) -> (String, i32) {
+    let errors = String::from_utf8(output.stderr.clone()).expect("text");
+    let code = output.status.code().expect("not ended by a signal");
+    assert_ne!(code, 0, "it went well");
+    assert_eq!(errors.lines().count(), 1, "not one line: {errors}");
+    assert!(errors.starts_with("superstep: "), "{errors}");
+    (errors.trim_end().to_owned(), code)
+}
+
+/// The content of every file in a directory, and of those inside.
+pub(crate) fn files(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in std::fs::read_dir(dir).expect("a directory").flatten() {
+        let path = entry.path();
+        match path.is_dir() {
+            true => found.extend(files(&path)),
+            false => drop(found.insert(path.clone(), std::fs::read(&path).expect("a file"))),
+        }
+    }
+    found
+}
+
+/// A database written by LangGraph; nothing if there is no Python that has it, which is said.
+pub(crate) fn python_db(dir: &Dir) -> Option<String> {
+    let Ok(python) = std::env::var("SUPERSTEP_TEST_PYTHON") else {
+        println!("NOT RUN: set SUPERSTEP_TEST_PYTHON to a Python that has LangGraph");
+        return None;
+    };
+    let file = dir.path().join("python.db");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/threads.py");
+    let output = Command::new(python).arg(script).arg(&file).output().expect("Python");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(format!("sqlite:{}", file.display()))
+}

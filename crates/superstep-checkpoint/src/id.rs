@@ -76,11 +76,7 @@ uuid_newtype! {
 impl CheckpointId {
     /// The least id of this time, to compare others with.
     pub fn at(time: SystemTime) -> Self {
-        let ticks = time
-            .duration_since(UNIX_EPOCH)
-            .map_or(0, |since| u64::try_from(since.as_nanos() / 100).unwrap_or(u64::MAX >> 4));
-        let ticks = (ticks + UUID_EPOCH_TICKS).min(u64::MAX >> 4);
-        Self(Uuid::from_u128((compose(ticks, 0, 0).0.as_u128() >> 64) << 64))
+        Self(Uuid::from_u128((compose(ticks_at(time), 0, 0).0.as_u128() >> 64) << 64))
     }
 
     /// When the id was made; nothing for ids that are not of version 6.
@@ -161,10 +157,7 @@ impl IdClock {
     /// The id is greater than every id made before here and greater than its parent's, whatever the
     /// clocks of the machines involved say.
     pub fn next(&self, step: i64, parent: Option<CheckpointId>) -> CheckpointId {
-        let now = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .map_or(0, |since| (since.as_nanos() / 100) as u64)
-            + UUID_EPOCH_TICKS;
+        let now = ticks_at(SystemTime::now());
         let parent = parent.and_then(ticks).map_or(0, |ticks| ticks + 1);
         let (ticks, node) = {
             let mut last = self.last.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -174,6 +167,14 @@ impl IdClock {
         };
         compose(ticks, step, node)
     }
+}
+
+/// A time in the ticks of an id, which has room for 60 bits of them.
+fn ticks_at(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let ticks = since.as_secs().saturating_mul(10_000_000);
+    let ticks = ticks.saturating_add(u64::from(since.subsec_nanos() / 100));
+    ticks.saturating_add(UUID_EPOCH_TICKS).min(u64::MAX >> 4)
 }
 
 fn split_mix(state: u64) -> u64 {

@@ -14,11 +14,10 @@ use super::ids;
 use super::layout::TASKS;
 use super::open::Start;
 use super::pending::Pending;
-use super::plan::plan;
 use super::record::RESUME;
 use super::run::Answer;
 use super::slots;
-use super::task::lock;
+use super::superstep::lock;
 use crate::error::RunError;
 use crate::run::Durability;
 use crate::state::Unfit;
@@ -162,10 +161,9 @@ impl Driver {
 
     /// The questions that wait for an answer, in the order of their tasks.
     fn open_questions(&mut self, start: &Start) -> Vec<Open> {
-        let planned = plan(&self.layout, &self.head);
         let superstep = self.superstep();
-        let mut entries = self.entries(&superstep, planned);
-        entries.sort_by_cached_key(|entry| entry.task.inner.path.text());
+        let mut entries = self.entries(&superstep);
+        entries.sort_by_cached_key(|entry| entry.task.path());
         let mut found: Vec<Open> = Vec::new();
         let mut seen = Vec::new();
         for entry in entries {
@@ -188,7 +186,7 @@ impl Driver {
                     continue;
                 }
                 let before = position.map(|at| answers[..at].to_vec());
-                let path = entry.task.inner.path.text();
+                let path = entry.task.path();
                 let mut open = Open { question: question.clone(), task, path, before };
                 if start.superseded && open.before.is_none() {
                     self.find_call(&mut open);
@@ -276,9 +274,8 @@ impl Driver {
         if self.pending.claim.answers.is_empty() {
             return;
         }
-        let planned = plan(&self.layout, &self.head);
         let superstep = self.superstep();
-        let entries = self.entries(&superstep, planned);
+        let entries = self.entries(&superstep);
         let mut answers = lock(&self.run.answers);
         for (id, value) in &self.pending.claim.answers {
             // A task that has the answer already must not find it a second time.

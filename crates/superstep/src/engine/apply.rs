@@ -3,20 +3,21 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use super::head::{Control, Head, Write};
 use super::layout::{Layout, Place, Slot};
-use crate::state::{ChannelError, Kind, Taken, WriteValue};
+use crate::state::{ChannelError, Kind, OpenRow, Payload, Taken, WriteValue};
 
 /// A task whose writes are to be applied.
 #[derive(Debug)]
 pub(crate) struct Applied {
-    pub(crate) name: Arc<str>,
     pub(crate) actor: Actor,
     pub(crate) writes: Vec<Write>,
 }
 
 /// Who made the writes, as far as applying them depends on it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Actor {
     /// A node that was triggered: its triggers count as seen and are consumed.
     Triggered(usize),
@@ -24,10 +25,22 @@ pub(crate) enum Actor {
     Ran(usize),
     /// An update from outside that stands in for a node that was triggered: its triggers are consumed.
     StoodIn(usize),
-    /// A recorded call.
-    Call,
+    /// A recorded call of this name.
+    Call(Arc<str>),
     /// Input, or a command given as input. Such writes are no superstep: nothing is emptied.
     Input,
+}
+
+impl Actor {
+    pub(crate) fn name(&self, layout: &Layout) -> Arc<str> {
+        match self {
+            Self::Triggered(node) | Self::Ran(node) | Self::StoodIn(node) => {
+                layout.nodes[*node].name.clone()
+            }
+            Self::Call(name) => name.clone(),
+            Self::Input => "__input__".into(),
+        }
+    }
 }
 
 /// Why writes could not be applied. The head is then to be thrown away.
@@ -63,25 +76,26 @@ pub(crate) enum Fault {
 pub(crate) fn apply(
     layout: &Layout,
     head: &mut Head,
-    tasks: Vec<Applied>,
+    mut tasks: Vec<Applied>,
     undo: bool,
 ) -> Result<(), Box<ApplyError>> {
     let superstep = tasks.iter().any(|task| task.actor != Actor::Input);
-    let (state, rest) = sort_out(tasks);
+    let state = take_state(&mut tasks);
     // Only this can fail, so it comes first.
     let changes = fold(layout, head, state, superstep, undo)?;
 
-    for task in &rest {
-        mark_seen(layout, head, task);
+    for task in &tasks {
+        mark_seen(layout, head, &task.actor);
     }
     let next = head.newest + 1;
-    for task in &rest {
+    for task in &tasks {
         if let Actor::Triggered(node) | Actor::StoodIn(node) = task.actor {
             consume(layout, head, node, next);
         }
     }
-    let mut updated = Vec::new();
-    control(layout, head, rest, next, &mut updated);
+    let mut updated = head.updated.take().unwrap_or_default();
+    updated.clear();
+    control(layout, head, tasks, next, &mut updated);
     for (at, filled) in changes {
         head.filled[at] = filled;
         changed(head, at, next, &mut updated);
@@ -96,8 +110,10 @@ pub(crate) fn apply(
         }
     }
     head.volatile.extend(updated.iter().filter(|slot| layout.is_volatile(**slot)));
-    head.volatile.sort_unstable();
-    head.volatile.dedup();
+    if head.volatile.len() > 1 {
+        head.volatile.sort_unstable();
+        head.volatile.dedup();
+    }
     head.updated = Some(updated);
     Ok(())
 }
@@ -105,25 +121,23 @@ pub(crate) fn apply(
 /// A write to a state channel and the position of the task that made it.
 type StateWrite = (usize, usize, WriteValue);
 
-/// The writes to state channels, by channel and then in task order, and the tasks with their other writes.
-fn sort_out(mut tasks: Vec<Applied>) -> (Vec<StateWrite>, Vec<Applied>) {
-    let mut state: Vec<StateWrite> = Vec::new();
+/// Takes the writes to state channels out of the tasks: by channel, and then in task order.
+fn take_state(tasks: &mut [Applied]) -> SmallVec<[StateWrite; 4]> {
+    let mut state = SmallVec::<[StateWrite; 4]>::new();
     for (position, task) in tasks.iter_mut().enumerate() {
-        let writes = std::mem::take(&mut task.writes);
-        for write in writes {
-            match write {
-                Write::State(at, value) => state.push((at, position, value)),
-                other => task.writes.push(other),
+        for write in task.writes.extract_if(.., |write| matches!(write, Write::State(..))) {
+            if let Write::State(at, value) = write {
+                state.push((at, position, value));
             }
         }
     }
     // A stable sort keeps the writes to one channel in task order.
     state.sort_by_key(|(at, ..)| *at);
-    (state, tasks)
+    state
 }
 
-fn mark_seen(layout: &Layout, head: &mut Head, task: &Applied) {
-    match task.actor {
+fn mark_seen(layout: &Layout, head: &mut Head, actor: &Actor) {
+    match *actor {
         Actor::Triggered(node) => {
             let triggers = &layout.nodes[node].triggers;
             let seen = head.seen[node].get_or_insert_with(|| vec![0; triggers.len()].into());
@@ -137,8 +151,8 @@ fn mark_seen(layout: &Layout, head: &mut Head, task: &Applied) {
             head.seen[node].get_or_insert_with(|| vec![0; triggers].into());
             head.news.nodes.push(node);
         }
-        Actor::Call => {
-            head.news.calls.insert(task.name.clone());
+        Actor::Call(ref name) => {
+            head.news.calls.insert(name.clone());
         }
         Actor::Input => head.news.input = true,
     }
@@ -186,7 +200,7 @@ fn control(
                 }
                 Write::State(..) | Write::Return(_) => {}
                 Write::Unknown(channel, _) => {
-                    tracing::warn!(%channel, task = %task.name, "ignored a write to an unknown channel");
+                    tracing::warn!(%channel, "ignored a write to an unknown channel");
                 }
             }
         }
@@ -201,16 +215,17 @@ fn control(
 fn fold(
     layout: &Layout,
     head: &mut Head,
-    state: Vec<StateWrite>,
+    state: SmallVec<[StateWrite; 4]>,
     superstep: bool,
     undo: bool,
-) -> Result<Vec<(usize, bool)>, Box<ApplyError>> {
-    let mut changes = Vec::new();
+) -> Result<SmallVec<[(usize, bool); 4]>, Box<ApplyError>> {
+    let mut changes = SmallVec::new();
     let mut taken = Vec::new();
     let mut rest = state.into_iter().peekable();
     while let Some((at, position, value)) = rest.next() {
-        let mut positions = vec![position];
-        let mut writes = vec![value];
+        let mut positions = SmallVec::<[usize; 4]>::from_slice(&[position]);
+        let mut writes = ChannelWrites::new();
+        writes.push(value);
         while let Some((_, position, value)) = rest.next_if(|(next, ..)| *next == at) {
             positions.push(position);
             writes.push(value);
@@ -231,7 +246,7 @@ fn fold(
             row.take_back(at, taken);
         }
         let channel = layout.channels[at].name.clone();
-        return Err(Box::new(ApplyError { channel, fault, tasks: positions }));
+        return Err(Box::new(ApplyError { channel, fault, tasks: positions.to_vec() }));
     }
     Ok(changes)
 }
@@ -243,6 +258,9 @@ fn changed(head: &mut Head, slot: Slot, next: u64, updated: &mut Vec<Slot>) {
     }
 }
 
+/// The writes of one superstep to one channel.
+type ChannelWrites = SmallVec<[WriteValue; 2]>;
+
 /// What takes writes back, in the order they were made.
 type Undos = Vec<(usize, Taken)>;
 
@@ -252,7 +270,7 @@ fn update_channel(
     layout: &Layout,
     head: &mut Head,
     at: usize,
-    mut writes: Vec<WriteValue>,
+    mut writes: ChannelWrites,
     superstep: bool,
     mut undos: Option<&mut Undos>,
 ) -> Result<Option<bool>, Fault> {
@@ -271,41 +289,40 @@ fn update_channel(
                 return Err(Fault::Overwrites);
             }
             if overwrites > 0 {
-                writes.retain(is_overwrite);
+                writes.retain(|write| is_overwrite(write));
             }
         }
         _ => {}
     }
     let had = head.filled[at];
-    let size = head.row.size(at).filter(|_| had).unwrap_or(0);
-    let size = if kind == (Kind::Topic { accumulate: true }) { size } else { 0 };
-    let mut row = head.row.open();
-    let mut keep = |taken: Taken| {
-        if let Some(undos) = undos.as_deref_mut() {
-            undos.push((at, taken));
-        }
+    let size = match kind {
+        Kind::Topic { accumulate: true } if had => head.row.size(at).unwrap_or(0),
+        _ => 0,
     };
+    let mut row = head.row.open();
     match kind {
         Kind::Reduce | Kind::Delta(_) | Kind::Topic { .. } => {
             let topic = matches!(kind, Kind::Topic { .. });
             if kind == (Kind::Topic { accumulate: false }) {
-                keep(row.empty(at));
+                empty(&mut row, at, undos.as_deref_mut());
             }
             for write in writes {
                 match write {
                     WriteValue::Update(update) => {
-                        keep(row.undo(at, &update));
+                        if let Some(undos) = undos.as_deref_mut() {
+                            undos.push((at, row.undo(at, &update)));
+                        }
                         row.reduce(at, update).map_err(Fault::Refused)?;
                     }
                     WriteValue::Overwrite(value) => {
-                        keep(row.swap(at, value).map_err(Fault::Refused)?);
+                        set(&mut row, at, value, undos.as_deref_mut())?;
                     }
                 }
             }
             if topic {
                 let filled = !row.is_empty(at);
                 if !filled {
-                    keep(row.empty(at));
+                    empty(&mut row, at, undos);
                 }
                 let grew = head.row.size(at).unwrap_or(0) > size;
                 let changed = grew || (had && kind == (Kind::Topic { accumulate: false }));
@@ -314,11 +331,33 @@ fn update_channel(
         }
         _ => {
             if let Some(WriteValue::Update(value) | WriteValue::Overwrite(value)) = writes.pop() {
-                keep(row.swap(at, value).map_err(Fault::Refused)?);
+                set(&mut row, at, value, undos)?;
             }
         }
     }
     Ok(Some(true))
+}
+
+/// Replaces the value of a channel. What puts the old one back is made only if it is wanted.
+fn set(
+    row: &mut OpenRow<'_>,
+    at: usize,
+    value: Payload,
+    undos: Option<&mut Undos>,
+) -> Result<(), Fault> {
+    match undos {
+        Some(undos) => undos.push((at, row.swap(at, value).map_err(Fault::Refused)?)),
+        None => row.set(at, value).map_err(Fault::Refused)?,
+    }
+    Ok(())
+}
+
+/// Empties a channel.
+fn empty(row: &mut OpenRow<'_>, at: usize, undos: Option<&mut Undos>) {
+    match undos {
+        Some(undos) => undos.push((at, row.empty(at))),
+        None => row.clear(at),
+    }
 }
 
 /// Empties what lives for one superstep only and was not written in this one.

@@ -1,11 +1,14 @@
 //! Running one task: attempts, time limits, panics, and what comes after the node itself.
 
+use std::borrow::Borrow;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures_util::FutureExt;
+use smallvec::SmallVec;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use superstep_checkpoint::Blob;
@@ -13,10 +16,12 @@ use superstep_checkpoint::Blob;
 use super::head::{Mark, Packet, StartValue, Write};
 use super::layout::{END, NodeDef, START};
 use super::probe::{self, Attempt, Way};
-use super::task::{Suspension, Task, lock};
+use super::task::{Suspension, Task};
 use crate::error::{Code, NodeError, TimeLimit, nearest, panic_text};
 use crate::graph::{RetryPolicy, TimeoutPolicy};
-use crate::node::{BoxFuture, Failure, Goto, Invocation, Output, RouteContext, Routes, Target};
+use crate::node::{
+    BoxFuture, Failure, Goto, Invocation, Output, RouteContext, Router, Routes, Target,
+};
 use crate::state::{Kind, Payload, Row, Taken, Unfit, WriteValue, Writes};
 
 /// How a task ended.
@@ -26,92 +31,115 @@ pub(crate) enum End {
     Failed(NodeError),
     Suspended(Box<Suspension>),
     /// A command for the graph around this one.
-    ForParent(Output),
+    ForParent(Box<Output>),
 }
 
 /// Everything a task needs to run.
 pub(crate) struct Job {
-    pub(crate) task: Task,
+    /// Where the task stands in its superstep.
+    pub(crate) at: usize,
     pub(crate) node: usize,
-    pub(crate) row: Row,
-    /// Nobody else has the state.
-    pub(crate) lent: bool,
+    pub(crate) held: Held,
     pub(crate) arg: Option<Payload>,
-    pub(crate) start: Option<StartValue>,
-    pub(crate) failure: Option<Failure>,
+    pub(crate) start: Option<Arc<StartValue>>,
+    pub(crate) failure: Option<Arc<Failure>>,
     pub(crate) timeout: Option<TimeoutPolicy>,
+}
+
+/// A task and the state it works on.
+pub(crate) struct Held {
+    pub(crate) task: Task,
+    pub(crate) row: Row,
+    /// Nobody else has the state: it goes back to the superstep if the task is dropped.
+    pub(crate) lent: bool,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if self.lent {
+            self.task.inner.superstep.work().lent = Some(self.row.take());
+        }
+    }
 }
 
 impl Job {
     /// Runs the node until it succeeds, stops, or has no attempts left.
     ///
     /// The row comes back with the end, so that a lone task can have it for itself while it runs.
-    pub(crate) async fn run(mut self) -> (End, Row) {
+    pub(crate) async fn run(mut self) -> (usize, End, Row) {
         let end = self.attempts().await;
-        self.lent = false;
-        let hollow = Row::hollow(&self.row);
-        (end, std::mem::replace(&mut self.row, hollow))
+        self.held.lent = false;
+        (self.at, end, self.held.row.take())
     }
 
     async fn attempts(&mut self) -> End {
-        let layout = self.task.inner.superstep.layout.clone();
-        let def = &layout.nodes[self.node];
-        let policies = def.options.retry.as_deref().unwrap_or_default();
         let mut attempt = 1;
         loop {
-            self.task.begin_attempt(attempt);
-            let watched = Attempt::begins(&self.task, def.hidden);
-            let ended = self.attempt(def).await;
-            watched.ends(&self.task, Way::of(&ended)).await;
-            let error = match ended {
+            let error = match self.attempt(attempt).await {
                 Ok(end) => return end,
                 Err(error) => error,
             };
-            match retry_after(policies, error, &self.task) {
-                Ok(wait) => sleep(wait).await,
+            let task = &self.held.task;
+            let policies = self.def().options.retry.as_deref().unwrap_or_default();
+            match retry_after(policies, error, task) {
+                Ok(wait) => Box::pin(sleep(wait)).await,
                 Err(error) => return End::Failed(error),
             }
             attempt += 1;
         }
     }
 
-    async fn attempt(&mut self, def: &NodeDef) -> Result<End, NodeError> {
+    fn def(&self) -> &NodeDef {
+        &self.held.task.inner.superstep.setting.layout.nodes[self.node]
+    }
+
+    async fn attempt(&mut self, attempt: u32) -> Result<End, NodeError> {
+        self.held.task.begin_attempt(attempt);
+        let watched = Attempt::begins(&self.held.task, self.def().hidden);
+        let ended = match self.ran().await {
+            Ok(Ran::Returned(output)) => self.ended(output).await,
+            Ok(Ran::Suspended(suspension)) => match *suspension {
+                Suspension { refused: None, command: Some(output), .. } => {
+                    self.ended(*output).await
+                }
+                other => Ok(End::Suspended(Box::new(other))),
+            },
+            Err(error) => Err(error),
+        };
+        watched.ends(&self.held.task, Way::of(&ended)).await;
+        ended
+    }
+
+    /// Runs the node once.
+    async fn ran(&self) -> Result<Ran<Output>, NodeError> {
+        let (task, def) = (&self.held.task, self.def());
         let call = Invocation {
-            task: self.task.clone(),
-            cells: self.row.cells().clone(),
-            arg: self.arg.clone(),
-            start: self.start.clone(),
-            failure: self.failure.clone(),
+            task,
+            cells: self.held.row.cells(),
+            arg: self.arg.as_ref(),
+            start: self.start.as_deref(),
+            failure: self.failure.as_deref(),
         };
         let timeout = self.timeout.or(def.options.timeout);
         let start = AssertUnwindSafe(|| def.node.run(call));
         let future = catch_unwind(start)
             .map_err(|panic| NodeError::panicked(&def.name, &panic_text(&*panic)))?;
-        let ran = run_node(future, &self.task, timeout, def.options.spawned).await?;
-        let output = match ran {
-            Ran::Returned(output) => output,
-            Ran::Suspended(suspension) => match *suspension {
-                Suspension { refused: None, command: Some(output), .. } => output,
-                other => return Ok(End::Suspended(Box::new(other))),
-            },
-        };
-        if output.target == Target::Parent {
-            return Ok(End::ForParent(output));
+        if def.options.spawned {
+            return Box::pin(run_spawned(future, task, timeout)).await;
         }
-        match writes_of(&self.task, self.node, &mut self.row, output).await {
+        run_watched(future, task, timeout).await
+    }
+
+    /// What comes after the node has returned.
+    async fn ended(&mut self, output: Output) -> Result<End, NodeError> {
+        if output.target == Target::Parent {
+            return Ok(End::ForParent(Box::new(output)));
+        }
+        let Held { task, row, .. } = &mut self.held;
+        match writes_of(task, self.node, row, output).await {
             Ok(writes) => Ok(End::Done(writes)),
             Err(Unwritten::Failed(error)) => Err(error),
             Err(Unwritten::Suspended(suspension)) => Ok(End::Suspended(suspension)),
-        }
-    }
-}
-
-impl Drop for Job {
-    fn drop(&mut self) {
-        if self.lent {
-            let hollow = Row::hollow(&self.row);
-            let row = std::mem::replace(&mut self.row, hollow);
-            *lock(&self.task.inner.superstep.lent) = Some(row);
         }
     }
 }
@@ -147,16 +175,12 @@ pub(crate) enum Ran<T> {
     Suspended(Box<Suspension>),
 }
 
-/// Drives the future of a node until it returns, fails, stops to ask, or its time is up.
-async fn run_node<T: Send + 'static>(
+/// Drives the future of a node as a task of its own, until it returns, fails, stops to ask, or its time is up.
+async fn run_spawned<T: Send + 'static>(
     future: BoxFuture<Result<T, NodeError>>,
     task: &Task,
     timeout: Option<TimeoutPolicy>,
-    spawned: bool,
 ) -> Result<Ran<T>, NodeError> {
-    if !spawned {
-        return run_watched(future, task, timeout).await;
-    }
     let mut handle =
         AbortOnDrop(tokio::spawn(Watched { future: Some(future), task: task.clone() }));
     match limited(&mut handle.0, task, timeout).await? {
@@ -174,10 +198,10 @@ pub(crate) async fn run_watched<T>(
     task: &Task,
     timeout: Option<TimeoutPolicy>,
 ) -> Result<Ran<T>, NodeError> {
-    let watched = Watched { future: Some(future), task: task.clone() };
+    let watched = Watched { future: Some(future), task };
     match timeout {
         None => watched.await,
-        Some(_) => limited(watched, task, timeout).await?,
+        Some(_) => Box::pin(limited(watched, task, timeout)).await?,
     }
 }
 
@@ -191,42 +215,43 @@ impl<T> Drop for AbortOnDrop<T> {
 }
 
 /// A node's future, dropped as soon as its task has stopped to ask something.
-struct Watched<'a, T> {
+struct Watched<'a, T, K> {
     future: Option<TaskFuture<'a, T>>,
-    task: Task,
+    task: K,
 }
 
-impl<T> Future for Watched<'_, T> {
+impl<T, K: Borrow<Task> + Unpin> Future for Watched<'_, T, K> {
     type Output = Result<Ran<T>, NodeError>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
+        let task = this.task.borrow();
         let Some(future) = this.future.as_mut() else { return Poll::Pending };
         let polled = catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx)));
         // What was asked counts, not what came back: a node cannot return past an open question.
-        let over = this.task.is_over(cx.waker());
+        let over = task.is_over(cx.waker());
         match polled {
             _ if over => {
                 this.future = None;
-                Poll::Ready(Ok(Ran::Suspended(Box::new(this.task.take_suspension()))))
+                Poll::Ready(Ok(Ran::Suspended(Box::new(task.take_suspension()))))
             }
             Err(panic) => {
                 this.future = None;
                 let text = panic_text(&*panic);
-                Poll::Ready(Err(NodeError::panicked(this.task.name(), &text)))
+                Poll::Ready(Err(NodeError::panicked(task.name(), &text)))
             }
             Ok(Poll::Ready(ended)) => {
                 this.future = None;
-                let asked = this.task.inner.suspended.load(std::sync::atomic::Ordering::Acquire);
+                let asked = task.inner.suspended.load(std::sync::atomic::Ordering::Acquire);
                 if asked {
-                    return Poll::Ready(Ok(Ran::Suspended(Box::new(this.task.take_suspension()))));
+                    return Poll::Ready(Ok(Ran::Suspended(Box::new(task.take_suspension()))));
                 }
                 Poll::Ready(ended.map(Ran::Returned))
             }
             Ok(Poll::Pending) => {
-                this.task.watch(cx.waker());
+                task.watch(cx.waker());
                 // A question may have been asked on another thread between the poll and the watch.
-                if this.task.is_over(cx.waker()) {
+                if task.is_over(cx.waker()) {
                     cx.waker().wake_by_ref();
                 }
                 Poll::Pending
@@ -290,40 +315,46 @@ pub(crate) async fn writes_of(
     task: &Task,
     node: usize,
     row: &mut Row,
-    output: Output,
+    mut output: Output,
 ) -> Result<Vec<Write>, Unwritten> {
-    let layout = task.inner.superstep.layout.clone();
+    let layout = &task.inner.superstep.setting.layout;
     let def = &layout.nodes[node];
-    let mut output = output;
-    if !output.writes.data.is_empty() {
+    if output.writes.is_unchecked() {
         output.writes = output.writes.resolved(&*layout.schema).map_err(|unfit| match unfit {
             Unfit::NoUpdate(found) => not_an_update(task.name(), &found),
             Unfit::Problems(text) => NodeError::invalid_update(text, None),
         })?;
     }
-    let mut writes = Vec::with_capacity(output.writes.list.len() + 1);
-    if !output.writes.unknown.is_empty() {
-        refuse_unknown(task, &output)?;
-    }
+    refuse_unknown(task, &output)?;
+    let mut commanded = Vec::new();
     for goto in output.goto {
-        go(task, goto, Mark::Null, &mut writes)?;
+        go(task, goto, Mark::Null, &mut commanded)?;
     }
-    writes.extend(def.edges.iter().map(|control| Write::Branch(*control, Mark::Null)));
-    writes.extend(def.joins.iter().map(|(control, member)| Write::Join(*control, *member)));
+    let mut routes = SmallVec::<[Routes; 1]>::new();
     if !def.routers.is_empty() {
-        for routes in route(task, def, row, &output.writes).await? {
-            follow(task, routes, &mut writes)?;
+        let seen = Seen::new(task, row, &output.writes)?;
+        for router in &def.routers {
+            routes.push(match ask(task, &**router, seen.row())? {
+                Asked::Answered(routes) => routes?,
+                Asked::Awaited(future) => Box::pin(await_router(task, future)).await?,
+            });
         }
     }
-    let state = output.writes.list.into_iter().map(|(at, value)| Write::State(at, value));
-    let mut all: Vec<Write> = state.collect();
-    all.append(&mut writes);
-    Ok(all)
+    let others = commanded.len() + def.edges.len() + def.joins.len() + routes.len();
+    let mut writes = Vec::with_capacity(output.writes.list.len() + others);
+    writes.extend(output.writes.list.into_iter().map(|(at, value)| Write::State(at, value)));
+    writes.append(&mut commanded);
+    writes.extend(def.edges.iter().map(|control| Write::Branch(*control, Mark::Null)));
+    writes.extend(def.joins.iter().map(|(control, member)| Write::Join(*control, *member)));
+    for routes in routes {
+        follow(task, routes, &mut writes)?;
+    }
+    Ok(writes)
 }
 
 fn refuse_unknown(task: &Task, output: &Output) -> Result<(), NodeError> {
-    let layout = &task.inner.superstep.layout;
-    for key in output.writes.unknown.keys() {
+    let layout = &task.inner.superstep.setting.layout;
+    for key in output.writes.unknown_keys() {
         if layout.lenient {
             tracing::warn!(%key, node = task.name(), "ignored an unknown key of an update");
             continue;
@@ -344,7 +375,7 @@ pub(crate) fn go(
     mark: Mark,
     writes: &mut Vec<Write>,
 ) -> Result<(), NodeError> {
-    match goto_write(&task.inner.superstep.layout, goto, mark) {
+    match goto_write(&task.inner.superstep.setting.layout, goto, mark) {
         Ok(write) => writes.extend(write),
         Err(text) => {
             return Err(NodeError::invalid_update(format!("node `{}` {text}", task.name()), None));
@@ -403,33 +434,45 @@ fn follow(task: &Task, routes: Routes, writes: &mut Vec<Write>) -> Result<(), No
     Ok(())
 }
 
-/// Asks the routers of a node, on the state with the writes of this node applied and nobody else's.
+/// What routers look at: the state with the writes of their node applied, and nobody else's.
 ///
 /// If nobody else holds the state, the writes are made in place and taken back afterwards; a superstep with one task then
 /// costs what it writes, not what the state holds.
-async fn route(
-    task: &Task,
-    def: &NodeDef,
-    row: &mut Row,
-    writes: &Writes,
-) -> Result<Vec<Routes>, Unwritten> {
-    if row.is_alone() && writes.unknown.is_empty() {
-        let mut tried = Tried { row, taken: Vec::with_capacity(writes.list.len()) };
-        write_own(task, tried.row, writes, &mut tried.taken)?;
-        return ask_routers(task, def, tried.row).await;
-    }
-    let mut own = row.clone();
-    write_own(task, &mut own, writes, &mut Vec::new())?;
-    if !writes.unknown.is_empty() {
-        own.open().keep_unknown(writes.unknown.clone());
-    }
-    ask_routers(task, def, &own).await
+enum Seen<'a> {
+    InPlace(Tried<'a>),
+    Own(Row),
 }
+
+impl<'a> Seen<'a> {
+    fn new(task: &Task, row: &'a mut Row, writes: &Writes) -> Result<Self, NodeError> {
+        if row.is_alone() && writes.unknown().is_none() {
+            let mut tried = Tried { row, taken: SmallVec::new() };
+            write_own(task, tried.row, writes, &mut tried.taken)?;
+            return Ok(Self::InPlace(tried));
+        }
+        let mut own = row.clone();
+        write_own(task, &mut own, writes, &mut SmallVec::new())?;
+        if let Some(unknown) = writes.unknown() {
+            own.open().keep_unknown(unknown.clone());
+        }
+        Ok(Self::Own(own))
+    }
+
+    fn row(&self) -> &Row {
+        match self {
+            Self::InPlace(tried) => tried.row,
+            Self::Own(row) => row,
+        }
+    }
+}
+
+/// What takes writes back, in the order they were made.
+type Undos = SmallVec<[(usize, Taken); 2]>;
 
 /// Writes that are taken back, also when whoever looks at them is dropped.
 struct Tried<'a> {
     row: &'a mut Row,
-    taken: Vec<(usize, Taken)>,
+    taken: Undos,
 }
 
 impl Drop for Tried<'_> {
@@ -441,32 +484,31 @@ impl Drop for Tried<'_> {
     }
 }
 
-async fn ask_routers(task: &Task, def: &NodeDef, row: &Row) -> Result<Vec<Routes>, Unwritten> {
-    let mut all = Vec::with_capacity(def.routers.len());
-    for router in &def.routers {
-        let start = AssertUnwindSafe(|| match router.route_now(&**row.cells()) {
-            Some(routes) => Asked::Answered(routes),
-            None => {
-                let context = RouteContext { cells: row.cells().clone(), task: task.clone() };
-                Asked::Awaited(router.route(context))
-            }
-        });
-        let panicked = |panic: Box<dyn std::any::Any + Send>| {
-            NodeError::panicked(task.name(), &format!("in a router: {}", panic_text(&*panic)))
-        };
-        all.push(match catch_unwind(start).map_err(panicked)? {
-            Asked::Answered(routes) => routes?,
-            Asked::Awaited(future) => {
-                let caught = AssertUnwindSafe(future).catch_unwind();
-                let future = Box::pin(async { caught.await.map_err(panicked)? });
-                match run_watched(future, task, None).await? {
-                    Ran::Returned(routes) => routes,
-                    Ran::Suspended(suspension) => return Err(Unwritten::Suspended(suspension)),
-                }
-            }
-        });
+fn ask(task: &Task, router: &dyn Router, row: &Row) -> Result<Asked, NodeError> {
+    let start = AssertUnwindSafe(|| match router.route_now(&**row.cells()) {
+        Some(routes) => Asked::Answered(routes),
+        None => {
+            let context = RouteContext { cells: row.cells().clone(), task: task.clone() };
+            Asked::Awaited(router.route(context))
+        }
+    });
+    catch_unwind(start).map_err(|panic| router_panicked(task, &*panic))
+}
+
+fn router_panicked(task: &Task, panic: &(dyn std::any::Any + Send)) -> NodeError {
+    NodeError::panicked(task.name(), &format!("in a router: {}", panic_text(panic)))
+}
+
+async fn await_router(
+    task: &Task,
+    future: BoxFuture<Result<Routes, NodeError>>,
+) -> Result<Routes, Unwritten> {
+    let caught = AssertUnwindSafe(future).catch_unwind();
+    let future = Box::pin(async { caught.await.map_err(|panic| router_panicked(task, &*panic))? });
+    match run_watched(future, task, None).await? {
+        Ran::Returned(routes) => Ok(routes),
+        Ran::Suspended(suspension) => Err(Unwritten::Suspended(suspension)),
     }
-    Ok(all)
 }
 
 enum Asked {
@@ -479,7 +521,7 @@ fn write_own(
     task: &Task,
     row: &mut Row,
     writes: &Writes,
-    taken: &mut Vec<(usize, Taken)>,
+    taken: &mut Undos,
 ) -> Result<(), NodeError> {
     let made = catch_unwind(AssertUnwindSafe(|| try_write_own(task, row, writes, taken)));
     made.unwrap_or_else(|panic| {
@@ -492,9 +534,9 @@ fn try_write_own(
     task: &Task,
     row: &mut Row,
     writes: &Writes,
-    taken: &mut Vec<(usize, Taken)>,
+    taken: &mut Undos,
 ) -> Result<(), NodeError> {
-    let layout = &task.inner.superstep.layout;
+    let layout = &task.inner.superstep.setting.layout;
     let mut open = row.open();
     let mut emptied = Vec::new();
     for (at, write) in &writes.list {

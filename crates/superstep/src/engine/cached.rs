@@ -50,11 +50,7 @@ impl Driver {
             self.emitter.update(&entry.task.inner.name, &writes, true);
             let stored = self.encode_output(&writes, None)?;
             if self.saver.is_some() {
-                self.unsaved.push(TaskWrites::new(
-                    entry.task.id(),
-                    entry.task.inner.path.text(),
-                    stored,
-                ));
+                self.unsaved.push(TaskWrites::new(entry.task.id(), entry.task.path(), stored));
             }
             entry.writes = Some(writes);
         }

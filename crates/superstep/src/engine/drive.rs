@@ -1,26 +1,24 @@
 //! Driving one graph: from its input, superstep by superstep, to its end.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use superstep_checkpoint::{
     AnyCheckpointer, Blob, CheckpointId, Error, Interrupt, InterruptId, Metadata, Put, Source,
     TaskId, TaskWrites, Value,
 };
 
-use tokio::sync::Semaphore;
-
 use super::apply::{Actor, Applied, ApplyError, Fault, apply};
 use super::emit::Emitter;
 use super::entry::Entry;
 use super::head::{Head, StartValue, Write};
 use super::pending::Pending;
-use super::plan::{Cause, Planned, plan};
+use super::plan::{Cause, plan, plan_each};
 use super::record::{self, Recorder};
 use super::run::Run;
 use super::slots;
 use super::step::{Saving, StepEnd};
-use super::task::{Gate, Superstep, Task};
+use super::superstep::{Gate, Setting, Superstep};
 use super::{Layout, ids};
 use crate::error::{Code, RunError};
 use crate::graph::{Breakpoints, Compiled};
@@ -101,7 +99,7 @@ pub(crate) enum How {
     Interrupted,
     Drained(Arc<str>),
     /// A command for the graph around this one.
-    ForParent(Output),
+    ForParent(Box<Output>),
 }
 
 /// Drives a graph to its end.
@@ -121,6 +119,7 @@ pub(super) struct Driver {
     pub(super) breakpoints: Breakpoints,
     pub(super) caller: Option<Caller>,
     pub(super) emitter: Arc<Emitter>,
+    setting: Arc<Setting>,
     pub(super) head: Head,
     pub(super) recorder: Recorder,
     pub(super) pending: Pending,
@@ -154,7 +153,7 @@ pub(super) enum Stop {
     Interrupted(Vec<Interrupt>),
     Breakpoint,
     Drained(Arc<str>),
-    ForParent(Output),
+    ForParent(Box<Output>),
 }
 
 impl Driver {
@@ -179,7 +178,17 @@ impl Driver {
         let shown = shown.unwrap_or_else(|| ns.clone());
         let emitter =
             Arc::new(Emitter { run: run.clone(), layout: layout.clone(), ns: shown, keys });
+        let setting = Setting::new(
+            run.clone(),
+            layout.clone(),
+            saver.clone(),
+            ns.clone(),
+            parents.clone(),
+            emitter.clone(),
+            graph.store.clone(),
+        );
         let mut driver = Self {
+            setting: Arc::new(setting),
             head: Head::new(&layout),
             recorder: Recorder::new(&layout),
             pending: Pending::default(),
@@ -214,9 +223,8 @@ impl Driver {
     async fn run(&mut self) -> Result<Stop, RunError> {
         loop {
             let out_of_steps = self.step > self.stop;
-            let planned = plan(&self.layout, &self.head);
             let superstep = self.superstep();
-            let entries = self.entries(&superstep, planned);
+            let mut entries = self.entries(&superstep);
             self.emit_checkpoint(&entries);
             if out_of_steps {
                 return Err(RunError::RecursionLimit { limit: self.limit });
@@ -224,11 +232,10 @@ impl Driver {
             if entries.is_empty() {
                 return Ok(Stop::Done);
             }
-            let mut entries = entries;
             if !self.replaying {
                 self.hand_back(&superstep, &mut entries)?;
             }
-            if self.stops_at(&self.breakpoints.before, &entries) {
+            if self.stops_at(&self.breakpoints.before, entries.iter().map(|entry| entry.node)) {
                 return Ok(Stop::Breakpoint);
             }
             if let Some(sink) = &self.run.sink {
@@ -253,10 +260,9 @@ impl Driver {
                 }
             };
             self.barrier(&superstep, entries).await?;
-            if self.stops_at_nodes(&self.breakpoints.after, &names) {
-                let planned = plan(&self.layout, &self.head);
+            if self.stops_at(&self.breakpoints.after, names.into_iter()) {
                 let superstep = self.superstep();
-                let entries = self.entries(&superstep, planned);
+                let entries = self.entries(&superstep);
                 self.emit_checkpoint(&entries);
                 return Ok(Stop::Breakpoint);
             }
@@ -266,33 +272,18 @@ impl Driver {
 
     /// What the tasks of the next superstep share.
     pub(super) fn superstep(&mut self) -> Arc<Superstep> {
-        Arc::new(Superstep {
-            run: self.run.clone(),
-            layout: self.layout.clone(),
-            saver: self.saver.clone(),
-            ns: self.ns.clone(),
-            checkpoint: self.id,
-            around: self.parents.clone(),
-            number: self.step,
-            stop: self.stop,
-            resuming: self.resuming,
-            touched: self.is_touched(),
-            stored: Gate::default(),
-            records: Mutex::new(self.pending.records()),
-            started: Mutex::default(),
-            waker: Mutex::default(),
-            seeds: self.seeds.clone(),
-            lent: Mutex::default(),
-            room: self.run.max_concurrency.map(|room| Arc::new(Semaphore::new(room.max(1)))),
-            calls: Mutex::default(),
-            unsaved: Mutex::default(),
-            emitter: self.emitter.clone(),
-            filled: if self.layout.nests { self.head.filled.clone() } else { Vec::new() },
-            stores: self.run.durability == Durability::Sync,
-            flushes: self.run.durability == Durability::Async && self.saver.is_some(),
-            fault: Mutex::default(),
-            store: self.run.store.clone().or_else(|| self.graph.store.clone()),
-        })
+        let (setting, records) = (self.setting.clone(), self.pending.records());
+        let mut superstep = Superstep::new(setting, self.id, self.step, self.stop, records);
+        superstep.resuming = self.resuming;
+        superstep.touched = self.is_touched();
+        superstep.stored = Gate::new(self.background.is_none());
+        if !self.seeds.is_empty() {
+            superstep.seeds.clone_from(&self.seeds);
+        }
+        if self.layout.nests {
+            superstep.filled.clone_from(&self.head.filled);
+        }
+        Arc::new(superstep)
     }
 
     fn is_touched(&self) -> bool {
@@ -302,9 +293,12 @@ impl Driver {
             || self.caller.as_ref().is_some_and(|caller| caller.touched)
     }
 
-    /// The tasks that were planned, ready to run.
-    pub(super) fn entries(&self, superstep: &Arc<Superstep>, planned: Vec<Planned>) -> Vec<Entry> {
-        planned.into_iter().map(|planned| Entry::new(superstep, planned)).collect()
+    /// The tasks that are planned, ready to run.
+    pub(super) fn entries(&self, superstep: &Arc<Superstep>) -> Vec<Entry> {
+        let mut entries = Vec::with_capacity(self.head.sends.len() + 1);
+        let run = |planned| entries.push(Entry::new(superstep, planned));
+        plan_each(&self.layout, &self.head, run);
+        entries
     }
 
     /// Gives finished tasks the writes that are stored for them.
@@ -346,13 +340,8 @@ impl Driver {
         Ok(())
     }
 
-    fn stops_at(&self, nodes: &crate::graph::At, entries: &[Entry]) -> bool {
-        let names: Vec<_> = entries.iter().map(|entry| entry.node).collect();
-        self.stops_at_nodes(nodes, &names)
-    }
-
     /// Whether a breakpoint holds: something changed since the last stop, and one of the nodes is listed.
-    fn stops_at_nodes(&self, nodes: &crate::graph::At, running: &[usize]) -> bool {
+    fn stops_at(&self, nodes: &crate::graph::At, mut running: impl Iterator<Item = usize>) -> bool {
         if nodes.is_empty() {
             return false;
         }
@@ -364,13 +353,16 @@ impl Driver {
             .enumerate()
             .any(|(slot, version)| *version > seen.map_or(0, |seen| seen[slot]));
         changed
-            && running.iter().any(|node| {
-                let def = &self.layout.nodes[*node];
+            && running.any(|node| {
+                let def = &self.layout.nodes[node];
                 nodes.includes(&def.name, def.hidden)
             })
     }
 
     fn emit_starts(&self, entries: &[Entry]) {
+        if self.run.sink.is_none() {
+            return;
+        }
         for entry in entries {
             let def = &self.layout.nodes[entry.node];
             if !def.hidden && self.emitter.wants_tasks() {
@@ -389,22 +381,25 @@ impl Driver {
     async fn barrier(
         &mut self,
         superstep: &Arc<Superstep>,
-        entries: Vec<Entry>,
+        mut entries: Vec<Entry>,
     ) -> Result<(), RunError> {
-        let mut ran: Vec<_> = entries.iter().map(|entry| entry.task.clone()).collect();
-        let tasks = self.applied(superstep, entries);
+        let tasks = self.applied(superstep, &mut entries);
         self.note_overwrites(&tasks);
         // Storing at the end stores the head, so it must not be left half changed.
         let undo = self.run.durability == Durability::Exit;
         if let Err(error) = apply(&self.layout, &mut self.head, tasks, undo) {
-            ran.sort_by_cached_key(|task| task.inner.path.text());
-            return Err(self.fail_barrier(&error, &ran).await);
+            return Err(Box::pin(self.fail_barrier(&error, &entries)).await);
         }
+        drop(entries);
         self.emitter.values_if_changed(&self.head);
-        self.force_dropped_deltas();
-        self.pending.clear();
+        if !self.pending.is_clear() {
+            self.force_dropped_deltas();
+            self.pending.clear();
+        }
         self.replaying = false;
-        self.seeds.clear();
+        if !self.seeds.is_empty() {
+            self.seeds.clear();
+        }
         self.save(Source::Loop).await
     }
 
@@ -418,12 +413,12 @@ impl Driver {
         }
     }
 
-    /// The tasks of a superstep in the order in which their writes are folded.
-    pub(super) fn applied(&self, superstep: &Superstep, mut entries: Vec<Entry>) -> Vec<Applied> {
+    /// The tasks of a superstep in the order in which their writes are folded. The entries are sorted alike.
+    pub(super) fn applied(&self, superstep: &Superstep, entries: &mut [Entry]) -> Vec<Applied> {
         entries.sort_by(|a, b| a.order().cmp(&b.order()));
-        let mut tasks: Vec<_> = entries.into_iter().map(Entry::into_applied).collect();
-        for name in std::mem::take(&mut *super::task::lock(&superstep.calls)) {
-            tasks.push(Applied { name, actor: Actor::Call, writes: Vec::new() });
+        let mut tasks: Vec<_> = entries.iter_mut().map(Entry::applied).collect();
+        while let Some(name) = superstep.work().calls.pop_first() {
+            tasks.push(Applied { actor: Actor::Call(name), writes: Vec::new() });
         }
         tasks
     }
@@ -440,19 +435,19 @@ impl Driver {
     }
 
     /// Writes that cannot be applied are taken back, so that their tasks can run again.
-    async fn fail_barrier(&mut self, error: &ApplyError, ran: &[Task]) -> RunError {
-        let names: Vec<_> = ran.iter().map(|task| task.inner.name.clone()).collect();
+    async fn fail_barrier(&mut self, error: &ApplyError, ran: &[Entry]) -> RunError {
+        let names: Vec<_> = ran.iter().map(|entry| entry.task.inner.name.clone()).collect();
         let failed = apply_error(error, &names, self.step);
         let undo = self.run.durability == Durability::Exit;
         if self.saver.is_some() {
             let text = format!("{}({:?})", failed.kind(), failed.to_string());
             let tasks = error.tasks.iter().filter_map(|at| ran.get(*at));
             let mut writes = Vec::new();
-            for task in tasks {
+            for Entry { task, .. } in tasks {
                 let stored = Blob::from_value(&Value::from(text.as_str()));
                 let Ok(blob) = stored else { continue };
                 let failed = vec![(record::ERROR.into(), blob)];
-                let failed = TaskWrites::new(task.id(), task.inner.path.text(), failed);
+                let failed = TaskWrites::new(task.id(), task.path(), failed);
                 writes.push(TaskWrites { replaces: true, ..failed });
             }
             let involved: Vec<TaskId> = writes.iter().map(|write| write.task).collect();
@@ -475,7 +470,6 @@ impl Driver {
     /// Makes the checkpoint of the head as it is, and stores it.
     pub(super) async fn save(&mut self, source: Source) -> Result<(), RunError> {
         let id = self.next_id(self.step, Some(self.id));
-        self.recorder.count(&self.head);
         if self.run.durability != Durability::Exit {
             self.before = self.stored;
         }
@@ -486,6 +480,7 @@ impl Driver {
             self.head.news.clear();
             return Ok(());
         }
+        self.recorder.count(&self.head);
         let extra = &self.run.metadata;
         let parents = (*self.parents).clone();
         self.metadata = Some(record::metadata(source, step, parents, &self.recorder, extra));
@@ -621,12 +616,12 @@ impl Driver {
     }
 
     fn show_finished_siblings(&mut self) {
-        let entries = std::mem::take(&mut self.pending.finished);
+        let mut entries = std::mem::take(&mut self.pending.finished);
         if entries.is_empty() {
             return;
         }
         let superstep = self.superstep();
-        let tasks = self.applied(&superstep, entries);
+        let tasks = self.applied(&superstep, &mut entries);
         // The writes are stored; if they conflict, that is found when the superstep completes.
         let mut shown = self.head.clone();
         if apply(&self.layout, &mut shown, tasks, false).is_ok() {
@@ -637,14 +632,13 @@ impl Driver {
 
     /// The writes of a command or of an update that is no task's.
     pub(super) fn input_writes(&self, writes: Vec<Write>) -> Applied {
-        Applied { name: "__input__".into(), actor: Actor::Input, writes }
+        Applied { actor: Actor::Input, writes }
     }
 
     /// Drops the tasks that are planned: their triggers count as seen.
     pub(super) fn discarded(&self) -> Vec<Applied> {
         let planned = plan(&self.layout, &self.head);
         let discarded = planned.into_iter().map(|planned| Applied {
-            name: self.layout.nodes[planned.node].name.clone(),
             actor: match planned.cause {
                 Cause::Triggered => Actor::Triggered(planned.node),
                 Cause::Dispatched(..) => Actor::Ran(planned.node),

@@ -55,6 +55,9 @@ impl Emitter {
 
     /// The state after a superstep, if it changed what is shown.
     pub(crate) fn values_if_changed(&self, head: &Head) {
+        if !self.wants(Mode::Values) {
+            return;
+        }
         let updated = head.updated.as_deref().unwrap_or_default();
         if updated.iter().any(|slot| self.keys.contains(slot)) {
             self.values(head, Vec::new());
@@ -240,7 +243,7 @@ pub(crate) fn input_value(
 fn start_value(layout: &Layout, head: &Head) -> Value {
     use super::head::{Control, StartValue};
     let start = head.controls.iter().find_map(|control| match control {
-        Control::Start(value) => value.as_ref(),
+        Control::Start(value) => value.as_deref(),
         _ => None,
     });
     match start {
@@ -249,7 +252,7 @@ fn start_value(layout: &Layout, head: &Head) -> Value {
             let named = writes.list.iter().map(|(at, write)| {
                 (layout.channels[*at].name.to_string(), write.to_value().unwrap_or_default())
             });
-            Value::Map(writes.unknown.clone().into_iter().chain(named).collect())
+            Value::Map(writes.unknown().cloned().into_iter().flatten().chain(named).collect())
         }
         None => Value::Null,
     }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use superstep_checkpoint::Value;
 
 use super::apply::{Actor, Applied};
-use super::attempt::Job;
+use super::attempt::{Held, Job};
 use super::emit;
 use super::head::{Control, Head, Packet, StartValue, Write};
-use super::ids::Path;
 use super::layout::{Layout, NodeDef, Reads};
 use super::plan::{Cause, Planned};
-use super::task::{Identity, Superstep, Task};
+use super::superstep::Superstep;
+use super::task::{Identity, Task};
 use crate::error::NodeError;
 use crate::graph::TimeoutPolicy;
 use crate::node::Failure;
@@ -23,8 +23,8 @@ pub(crate) struct Entry {
     pub(crate) node: usize,
     kind: EntryKind,
     arg: Option<Payload>,
-    timeout: Option<TimeoutPolicy>,
-    failure: Option<Failure>,
+    timeout: Option<Box<TimeoutPolicy>>,
+    failure: Option<Arc<Failure>>,
     /// What it wrote, if it has finished.
     pub(crate) writes: Option<Vec<Write>>,
     /// The writes come from storage.
@@ -45,22 +45,18 @@ enum EntryKind {
 impl Entry {
     pub(crate) fn new(superstep: &Arc<Superstep>, planned: Planned) -> Self {
         let Planned { node, cause } = planned;
-        let name = superstep.layout.nodes[node].name.clone();
-        let (kind, path, identity, arg, timeout) = match cause {
-            Cause::Triggered => {
-                let path = Path::Pull(name.clone());
-                (EntryKind::Triggered, path, Identity::Triggered(node), None, None)
-            }
+        let name = superstep.setting.layout.nodes[node].name.clone();
+        let (kind, identity, arg, timeout) = match cause {
+            Cause::Triggered => (EntryKind::Triggered, Identity::Triggered(node), None, None),
             Cause::Dispatched(index, arg, timeout) => (
                 EntryKind::Dispatched(index),
-                Path::Push(index),
                 Identity::Dispatched(index),
                 Some(arg),
-                timeout.map(TimeoutPolicy::from_stored),
+                timeout.map(|timeout| Box::new(TimeoutPolicy::from_stored(*timeout))),
             ),
         };
         Self {
-            task: Task::new(superstep.clone(), name, path, identity, None),
+            task: Task::new(superstep.clone(), name, identity, None),
             node,
             kind,
             arg,
@@ -76,23 +72,20 @@ impl Entry {
 
     /// The task of the error handler of a failed task.
     pub(crate) fn handler(
-        superstep: &Arc<Superstep>,
+        superstep: &Superstep,
         failed: &Self,
         handler: usize,
         error: impl Into<HandledError>,
     ) -> Self {
-        let name = superstep.layout.nodes[handler].name.clone();
-        let path = Path::Handler(Box::new(failed.task.inner.path.clone()));
-        let identity =
-            Identity::Handler { ns: failed.task.namespace_shared(), failed: failed.task.id() };
+        let name = superstep.setting.layout.nodes[handler].name.clone();
         let error = error.into().0;
         Self {
-            task: Task::new(superstep.clone(), name, path, identity, None),
+            task: failed.task.handled_by(name),
             node: handler,
             kind: failed.kind,
             arg: failed.arg.clone(),
             timeout: None,
-            failure: Some(Failure { node: failed.task.inner.name.clone(), error }),
+            failure: Some(Arc::new(Failure { node: failed.task.inner.name.clone(), error })),
             writes: None,
             kept: false,
             handled: false,
@@ -117,18 +110,15 @@ impl Entry {
         if triggered { Actor::Triggered(self.node) } else { Actor::Ran(self.node) }
     }
 
-    pub(crate) fn into_applied(self) -> Applied {
-        Applied {
-            name: self.task.inner.name.clone(),
-            actor: self.actor(),
-            writes: self.writes.unwrap_or_default(),
-        }
+    /// Its writes, to be applied.
+    pub(crate) fn applied(&mut self) -> Applied {
+        Applied { actor: self.actor(), writes: self.writes.take().unwrap_or_default() }
     }
 
     /// The dispatch that asked for this task, if one did.
     pub(crate) fn packet(&self) -> Option<Packet> {
         let arg = self.arg.clone()?;
-        let timeout = self.timeout.map(TimeoutPolicy::stored);
+        let timeout = self.timeout.as_deref().map(|timeout| Box::new(timeout.stored()));
         Some(Packet { node: self.task.inner.name.clone(), arg, timeout })
     }
 
@@ -147,7 +137,8 @@ impl Entry {
         }
     }
 
-    pub(super) fn job(&self, layout: &Layout, controls: &[Control], row: Row) -> Job {
+    /// What it takes to run it; it stands at this position in its superstep.
+    pub(super) fn job(&self, at: usize, layout: &Layout, controls: &[Control], row: Row) -> Job {
         let start = match &layout.nodes[self.node].reads {
             Reads::Start => controls.iter().find_map(|control| match control {
                 Control::Start(value) => value.clone(),
@@ -155,19 +146,18 @@ impl Entry {
             }),
             Reads::Channels(_) => None,
         };
-        let arg = match &start {
+        let arg = match start.as_deref() {
             Some(StartValue::Arg(payload)) => Some(payload.clone()),
             _ => self.arg.clone(),
         };
         Job {
-            task: self.task.clone(),
+            at,
             node: self.node,
-            row,
-            lent: false,
+            held: Held { task: self.task.clone(), row, lent: false },
             arg,
             start,
             failure: self.failure.clone(),
-            timeout: self.timeout,
+            timeout: self.timeout.as_deref().copied(),
         }
     }
 }

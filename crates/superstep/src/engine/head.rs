@@ -20,7 +20,7 @@ pub(crate) enum Write {
     /// Asks for a node to run with its own argument.
     Send(Packet),
     /// Gives the first node its input.
-    Start(usize, StartValue),
+    Start(usize, Arc<StartValue>),
     /// The result of a recorded call. Not applied to anything.
     Return(Payload),
     /// A name that is no channel, kept because another engine may have written it.
@@ -40,7 +40,7 @@ pub(crate) enum Mark {
 pub(crate) struct Packet {
     pub(crate) node: Arc<str>,
     pub(crate) arg: Payload,
-    pub(crate) timeout: Option<TimeLimits>,
+    pub(crate) timeout: Option<Box<TimeLimits>>,
 }
 
 /// The input of a run, before the first node has taken it.
@@ -54,7 +54,7 @@ pub(crate) enum StartValue {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Control {
-    Start(Option<StartValue>),
+    Start(Option<Arc<StartValue>>),
     Branch(Option<Mark>),
     DeferredBranch { mark: Option<Mark>, finished: bool },
     Join { seen: Vec<bool> },

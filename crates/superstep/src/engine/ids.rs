@@ -1,7 +1,5 @@
 //! Names of tasks, their places, and their questions. Everything here is part of the stored format.
 
-use std::fmt::Write as _;
-
 use superstep_checkpoint::{CheckpointId, InterruptId, TaskId};
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -57,43 +55,24 @@ pub(crate) fn node_names(ns: &str) -> String {
     names.collect::<Vec<_>>().join("|")
 }
 
-/// Where a task stands in its superstep. Writes are folded in the order of this, which is that of its text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Path {
-    /// A node that was triggered.
-    Pull(std::sync::Arc<str>),
-    /// A dispatch, by its position among those of the superstep.
-    Push(usize),
-    /// A recorded call, by its position among those of its caller.
-    Call(Box<Path>, usize),
-    /// The error handler of a failed task.
-    Handler(Box<Path>),
+/// Where a node that was triggered stands in its superstep. Writes are folded in the order of these texts.
+pub(crate) fn pull_path(node: &str) -> String {
+    format!("~{PULL}, {node}")
 }
 
-impl Path {
-    /// The stored form.
-    pub(crate) fn text(&self) -> String {
-        let mut text = String::new();
-        self.write(&mut text);
-        text
-    }
+/// Where a dispatch stands, by its position among those of the superstep.
+pub(crate) fn push_path(index: usize) -> String {
+    format!("~{PUSH}, {index:010}, {:010}", 0)
+}
 
-    fn write(&self, text: &mut String) {
-        // Writing to a String cannot fail.
-        let _ = match self {
-            Self::Pull(name) => write!(text, "~{PULL}, {name}"),
-            Self::Push(index) => write!(text, "~{PUSH}, {index:010}, {:010}", 0),
-            Self::Call(caller, index) => {
-                let _ = write!(text, "~{PUSH}, ");
-                caller.write(text);
-                write!(text, ", {index:010}, {:010}", 1)
-            }
-            Self::Handler(failed) => {
-                failed.write(text);
-                write!(text, ", {HANDLER}, {:010}", 0)
-            }
-        };
-    }
+/// Where a recorded call stands, by its position among those of its caller.
+pub(crate) fn call_path(caller: &str, index: usize) -> String {
+    format!("~{PUSH}, {caller}, {index:010}, {:010}", 1)
+}
+
+/// Where the error handler of a failed task stands.
+pub(crate) fn handler_path(failed: &str) -> String {
+    format!("{failed}, {HANDLER}, {:010}", 0)
 }
 
 /// The node that was triggered, if the stored path is that of a triggered node.
@@ -119,7 +98,7 @@ mod tests {
     #[test]
     fn task_ids_are_those_of_the_reference() {
         const FAILED: &str = "11111111-2222-3333-4444-555555555555";
-        let called_from = Path::Pull("wf".into()).text();
+        let called_from = pull_path("wf");
         let cases: &[(&[&str], &str)] = &[
             (&["a", "1", "a", PULL, "branch:to:a"], "780dbd26-0916-206b-fb2a-e0f7a66b0933"),
             (
@@ -166,23 +145,18 @@ mod tests {
 
     #[test]
     fn paths_print_as_the_reference_does_and_sort_by_it() {
-        let pull = Path::Pull("wf".into());
-        let texts = [
-            (pull.clone(), "~__pregel_pull, wf"),
-            (Path::Push(12), "~__pregel_push, 0000000012, 0000000000"),
-            (
-                Path::Call(Box::new(pull.clone()), 3),
-                "~__pregel_push, ~__pregel_pull, wf, 0000000003, 0000000001",
-            ),
-            (Path::Handler(Box::new(pull)), "~__pregel_pull, wf, node_error_handler, 0000000000"),
-        ];
-        for (path, text) in texts {
-            assert_eq!(path.text(), text);
-        }
-        assert_eq!(pushed(&Path::Push(12).text()), Some(12));
-        assert_eq!(pushed(&Path::Call(Box::new(Path::Push(1)), 3).text()), None);
-        assert!(Path::Push(2).text() < Path::Push(10).text());
-        assert!(Path::Pull("z".into()).text() < Path::Push(0).text());
+        let pull = pull_path("wf");
+        assert_eq!(pull, "~__pregel_pull, wf");
+        assert_eq!(push_path(12), "~__pregel_push, 0000000012, 0000000000");
+        assert_eq!(
+            call_path(&pull, 3),
+            "~__pregel_push, ~__pregel_pull, wf, 0000000003, 0000000001"
+        );
+        assert_eq!(handler_path(&pull), "~__pregel_pull, wf, node_error_handler, 0000000000");
+        assert_eq!(pushed(&push_path(12)), Some(12));
+        assert_eq!(pushed(&call_path(&push_path(1), 3)), None);
+        assert!(push_path(2) < push_path(10));
+        assert!(pull_path("z") < push_path(0));
     }
 
     #[test]

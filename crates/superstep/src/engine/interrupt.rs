@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use superstep_checkpoint::{Error, Interrupt, Value, from_value, to_value};
 
 use super::ids;
-use super::task::{Refusal, Scratch, Task, lock};
+use super::task::{Refusal, Scratch, Task};
 use crate::error::NodeError;
 
 /// A question that is about to be asked, made by [`Task::interrupt`]. Await it for the answer.
@@ -80,7 +80,7 @@ impl Task {
     }
 
     fn next_question(&self) -> usize {
-        let mut scratch = lock(&self.inner.scratch);
+        let mut scratch = self.scratch();
         scratch.asked += 1;
         scratch.asked - 1
     }
@@ -91,7 +91,7 @@ impl Task {
         question: &Result<Value, Error>,
         schema: Option<&Value>,
     ) -> Poll<A> {
-        let mut scratch = lock(&self.inner.scratch);
+        let mut scratch = self.scratch();
         self.load_answers(&mut scratch);
         let ns = self.namespace();
         if let Some(answer) = scratch.answers.get(index) {
@@ -112,7 +112,7 @@ impl Task {
                 }
             }
         }
-        match (question, self.inner.superstep.run.keeps) {
+        match (question, self.inner.superstep.setting.run.keeps) {
             (_, false) => {
                 let text = format!(
                     "node `{}` asked a question, but the graph has no checkpointer to keep it; add one with `with_checkpointer`",
@@ -152,16 +152,16 @@ impl Task {
         scratch.loaded = true;
         let superstep = &self.inner.superstep;
         scratch.answers = superstep.record(self.id()).answers;
-        if let Some(seed) = superstep.seeds.get(&self.inner.path.text()) {
+        if let Some(seed) = superstep.seeds.get(&self.path()) {
             scratch.answers.clone_from(seed);
         }
-        let run = &superstep.run;
+        let run = &superstep.setting.run;
         let stored = scratch.answers.len();
         let next = |answers: &Vec<_>| ids::interrupt_id(self.namespace(), answers.len());
         while let Some(answer) = run.take_answer(&next(&scratch.answers)) {
             scratch.answers.push(answer);
         }
-        if scratch.answers.len() == stored && superstep.saver.is_none() {
+        if scratch.answers.len() == stored && superstep.setting.saver.is_none() {
             // Another engine gives the questions of such a graph new ids each time.
             let id = next(&scratch.answers);
             scratch.answers.extend(run.take_sole_answer(self.namespace(), &id));

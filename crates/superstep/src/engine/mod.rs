@@ -45,6 +45,7 @@ mod slots;
 mod snapshot;
 mod stale;
 mod step;
+mod superstep;
 mod task;
 mod update;
 
@@ -54,7 +55,7 @@ pub(crate) use cached::cache_ns;
 pub(crate) use drive::{CommandInput, Finish, How, Input, Opening, Resume, drive, value_input};
 pub(crate) use emit::cache_key;
 pub(crate) use head::{StartValue, Write};
-pub(crate) use ids::{Path, node_names};
+pub(crate) use ids::node_names;
 pub use interrupt::Asking;
 pub(crate) use layout::{ControlKind, ControlSpec, END, Layout, NodeDef, Reads, START, TASKS};
 pub(crate) use probe::Attempt;
@@ -63,8 +64,11 @@ pub(crate) use probe::Way;
 pub use run::CheckpointIds;
 pub(crate) use run::{Context, Replay, Run, Sink};
 pub(crate) use snapshot::{Look, SeenRow, look};
+pub(crate) use superstep::Started;
+#[cfg(feature = "testing")]
+pub(crate) use superstep::lock;
+pub(crate) use task::Inflight;
 pub use task::Task;
-pub(crate) use task::{Inflight, Started, lock};
 pub(crate) use update::{Change, ChangeValue, UpdateRequest, update};
 
 /// Names of writes that say what happened to a task.

@@ -23,8 +23,8 @@ impl Task {
         self.note_progress();
         let superstep = &self.inner.superstep;
         let inside = self.next_subgraph();
-        let inherited = superstep.saver.clone();
-        let own = || graph.saver.clone().filter(|_| superstep.run.thread.is_some());
+        let inherited = superstep.setting.saver.clone();
+        let own = || graph.saver.clone().filter(|_| superstep.setting.run.thread.is_some());
         let (ns, saver) = match graph.memory {
             Memory::PerCall => (inside, inherited.or_else(own)),
             Memory::PerThread => (ids::without_task_ids(&inside).into(), inherited.or_else(own)),
@@ -33,7 +33,7 @@ impl Task {
         // A further attempt of the task goes on with the graph where the failed one left it.
         let resuming = if self.attempt() > 1 { Some(true) } else { superstep.resuming };
         let opening = Opening {
-            run: superstep.run.clone(),
+            run: superstep.setting.run.clone(),
             saver,
             ns,
             shown: None,

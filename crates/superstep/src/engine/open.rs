@@ -1,5 +1,7 @@
 //! How a run begins: where the thread is, and what the input means there.
 
+use std::sync::Arc;
+
 use superstep_checkpoint::{CheckpointId, Query, Source, Stored};
 
 use super::apply::apply;
@@ -10,7 +12,7 @@ use super::layout::ControlKind;
 use super::pending::Pending;
 use super::plan::plan;
 use super::slots;
-use super::task::lock;
+use super::superstep::lock;
 use crate::error::RunError;
 
 /// Where a run begins.
@@ -188,7 +190,7 @@ impl Driver {
         let mut tasks = vec![];
         let start = self.layout.controls.iter().position(|c| matches!(c.kind, ControlKind::Start));
         if let Some(control) = start {
-            beside.insert(0, Write::Start(control, value));
+            beside.insert(0, Write::Start(control, Arc::new(value)));
             tasks.push(self.input_writes(beside));
         }
         tasks.extend(self.discarded());

@@ -7,7 +7,7 @@ use superstep_checkpoint::{Blob, Error, Interrupt, InterruptId, Map, PendingWrit
 
 use super::entry::Entry;
 use super::record::{ARGS, ERROR, ERROR_SOURCE, INTERRUPT, NO_WRITES, RESUME, RETURN};
-use super::task::Record;
+use super::superstep::Record;
 
 #[derive(Default)]
 pub(crate) struct Pending {
@@ -109,6 +109,13 @@ impl Pending {
         self.tasks.is_empty()
     }
 
+    /// Whether there is nothing to clear.
+    pub(crate) fn is_clear(&self) -> bool {
+        let Self { commands, claim, tasks, taken_up, finished: _ } = self;
+        let unclaimed = claim.stored.is_none() && claim.answers.is_empty();
+        unclaimed && commands.is_empty() && tasks.is_empty() && taken_up.is_empty()
+    }
+
     pub(crate) fn clear(&mut self) {
         self.claim = Claim::default();
         self.commands.clear();
@@ -178,6 +185,9 @@ impl Pending {
     }
 
     pub(crate) fn records(&self) -> HashMap<TaskId, Record> {
+        if self.is_empty() {
+            return HashMap::new();
+        }
         let record = |task: &TaskRecord| Record {
             answers: task.answers.clone(),
             returned: task

@@ -1,5 +1,6 @@
 //! Which tasks run in the next superstep.
 
+use smallvec::SmallVec;
 use superstep_checkpoint::TimeLimits;
 
 use super::head::Head;
@@ -18,7 +19,7 @@ pub(crate) enum Cause {
     /// A channel triggered the node.
     Triggered,
     /// The node was dispatched to: position, argument, time limits.
-    Dispatched(usize, Payload, Option<TimeLimits>),
+    Dispatched(usize, Payload, Option<Box<TimeLimits>>),
 }
 
 /// The tasks of the next superstep: dispatches in their order, then triggered nodes.
@@ -26,37 +27,44 @@ pub(crate) enum Cause {
 /// Triggered nodes are sorted by name if it is known which channels changed, and stand in the order of their
 /// definition otherwise.
 pub(crate) fn plan(layout: &Layout, head: &Head) -> Vec<Planned> {
-    let mut tasks = Vec::with_capacity(head.sends.len() + 1);
+    let mut tasks = Vec::new();
+    plan_each(layout, head, |planned| tasks.push(planned));
+    tasks
+}
+
+/// As [`plan`], one task after the other.
+pub(crate) fn plan_each(layout: &Layout, head: &Head, mut run: impl FnMut(Planned)) {
     for (index, packet) in head.sends.iter().enumerate() {
         match layout.node(&packet.node) {
             Some(node) => {
-                let cause = Cause::Dispatched(index, packet.arg.clone(), packet.timeout);
-                tasks.push(Planned { node, cause });
+                let cause = Cause::Dispatched(index, packet.arg.clone(), packet.timeout.clone());
+                run(Planned { node, cause });
             }
             None => tracing::warn!(node = %packet.node, "ignored a dispatch to an unknown node"),
         }
     }
     let mut pull = |node: usize| {
         if is_triggered(layout, head, node) {
-            tasks.push(Planned { node, cause: Cause::Triggered });
+            run(Planned { node, cause: Cause::Triggered });
         }
     };
     match &head.updated {
         Some(updated) if !updated.is_empty() => {
-            let mut candidates = Vec::new();
+            let mut candidates = SmallVec::<[usize; 8]>::new();
             for slot in updated {
                 if let Place::Control(control) = layout.place(*slot) {
                     candidates.extend_from_slice(&layout.triggered[control]);
                 }
             }
-            candidates.sort_unstable_by_key(|node| layout.rank[*node]);
-            candidates.dedup();
+            if candidates.len() > 1 {
+                candidates.sort_unstable_by_key(|node| layout.rank[*node]);
+                candidates.dedup();
+            }
             candidates.into_iter().for_each(pull);
         }
         _ if head.newest == 0 => {}
         _ => (0..layout.nodes.len()).for_each(&mut pull),
     }
-    tasks
 }
 
 /// A node runs if one of its triggers holds something that it has not seen.

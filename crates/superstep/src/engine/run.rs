@@ -8,7 +8,7 @@ use std::task::{Poll, Waker};
 
 use superstep_checkpoint::{AnyCache, AnyStore, CheckpointId, IdClock, InterruptId, Value};
 
-use super::task::lock;
+use super::superstep::lock;
 use crate::run::{Data, Durability, Event, Mode, RunControl};
 
 /// One drive of a thread, with all the graphs that take part in it.

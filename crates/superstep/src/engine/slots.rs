@@ -70,7 +70,7 @@ pub(super) fn encode_slot(layout: &Layout, head: &Head, slot: Slot) -> Result<Op
 fn encode_start(layout: &Layout, value: &StartValue) -> Result<Blob, Error> {
     match value {
         StartValue::Writes(writes) => {
-            let mut map = writes.unknown.clone();
+            let mut map = writes.unknown().cloned().unwrap_or_default();
             for (at, write) in &writes.list {
                 // What is never stored is not stored as input either.
                 if !matches!(layout.channels[*at].kind, Kind::Untracked { .. }) {
@@ -104,7 +104,7 @@ fn packet_value(layout: &Layout, packet: &Packet) -> Result<Value, Error> {
     Ok(Value::Ext(Box::new(Ext::Send(StoredPacket {
         node: packet.node.to_string(),
         arg,
-        timeout: packet.timeout,
+        timeout: packet.timeout.as_deref().copied(),
     }))))
 }
 
@@ -112,6 +112,7 @@ fn decode_packet(value: Value) -> Option<Packet> {
     match value {
         Value::Ext(ext) => match *ext {
             Ext::Send(StoredPacket { node, arg, timeout }) => {
+                let timeout = timeout.map(Box::new);
                 Some(Packet { node: node.into(), arg: Payload::new(arg), timeout })
             }
             _ => None,
@@ -139,7 +140,9 @@ pub(super) fn decode_slot(
             let pair = value.as_list().filter(|list| list.len() == 2);
             let flag = pair.is_some_and(|pair| pair[1] == Value::Bool(true));
             head.controls[at] = match kind {
-                ControlKind::Start => Control::Start(Some(StartValue::Arg(Payload::new(value)))),
+                ControlKind::Start => {
+                    Control::Start(Some(Arc::new(StartValue::Arg(Payload::new(value)))))
+                }
                 ControlKind::Branch { deferred: false } => {
                     Control::Branch(Some(value_mark(&value)))
                 }
@@ -218,7 +221,7 @@ pub(crate) fn decode_write(layout: &Layout, name: &Arc<str>, blob: &Blob) -> Res
             let value = blob.to_value()?;
             match &layout.controls[control].kind {
                 ControlKind::Start => {
-                    Ok(Write::Start(control, StartValue::Arg(Payload::new(value))))
+                    Ok(Write::Start(control, Arc::new(StartValue::Arg(Payload::new(value)))))
                 }
                 ControlKind::Branch { .. } => Ok(Write::Branch(control, value_mark(&value))),
                 ControlKind::Join { members, .. } => {

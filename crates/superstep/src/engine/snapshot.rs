@@ -1,6 +1,6 @@
 //! Looking at a thread without running it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 
 use superstep_checkpoint::{AnyCheckpointer, CheckpointId, IdClock, Interrupt, Metadata, Stored};
@@ -15,7 +15,7 @@ use super::plan::plan;
 use super::record::Recorder;
 use super::run::{Context, Run};
 use super::slots;
-use super::task::{Gate, Superstep};
+use super::superstep::{Setting, Superstep};
 use super::{Layout, ids};
 use crate::error::RunError;
 use crate::graph::{Compiled, Memory};
@@ -48,7 +48,7 @@ pub(crate) fn look(
         let mut head = recorder.load(&layout, &stored, &look.saver).await?;
         let pending = Pending::from_stored(&stored.writes)?;
         // What a command has triggered is next; in history, what was next before the command.
-        let superstep = quiet_superstep(&look, &stored);
+        let superstep = quiet_superstep(&look.graph, look.saver.clone(), Quiet::from(&stored));
         head.updated = None;
         let before = plan(&layout, &head);
         apply_commands(&layout, &mut head, &pending)?;
@@ -118,11 +118,7 @@ fn apply_commands(layout: &Layout, head: &mut Head, pending: &Pending) -> Result
     }
     let writes = pending.commands.iter();
     let writes = writes.map(|(name, blob)| slots::decode_write(layout, name, blob));
-    let command = Applied {
-        name: "__input__".into(),
-        actor: Actor::Input,
-        writes: writes.collect::<Result<_, _>>()?,
-    };
+    let command = Applied { actor: Actor::Input, writes: writes.collect::<Result<_, _>>()? };
     let mut changed = head.clone();
     // A look never fails because of what is waiting to be applied.
     if apply(layout, &mut changed, vec![command], false).is_ok() {
@@ -149,9 +145,9 @@ fn with_finished(
     if finished.is_empty() {
         return Ok(head);
     }
-    finished.sort_by_cached_key(|entry| entry.task.inner.path.text());
+    finished.sort_by_cached_key(|entry| entry.task.path());
     let mut changed = head.clone();
-    let tasks = finished.into_iter().map(Entry::into_applied).collect();
+    let tasks = finished.iter_mut().map(Entry::applied).collect();
     Ok(if apply(layout, &mut changed, tasks, false).is_ok() { changed } else { head })
 }
 
@@ -242,42 +238,41 @@ async fn inner_state(
     Ok(Inner::Snapshot(Box::new(snapshot)))
 }
 
-/// A superstep in which nothing runs, to name the tasks of a checkpoint.
-pub(super) fn quiet_superstep(look: &Look, stored: &Stored) -> Arc<Superstep> {
-    let layout = look.graph.layout.clone();
-    let run = quiet_run(Some(stored.thread.clone()));
-    Arc::new(Superstep {
-        emitter: Arc::new(Emitter {
-            run: run.clone(),
-            layout: layout.clone(),
+/// Where a superstep is in which nothing runs.
+pub(super) struct Quiet {
+    pub(super) thread: Arc<str>,
+    pub(super) ns: Arc<str>,
+    pub(super) around: Arc<BTreeMap<String, CheckpointId>>,
+    pub(super) checkpoint: CheckpointId,
+    pub(super) step: i64,
+}
+
+impl From<&Stored> for Quiet {
+    fn from(stored: &Stored) -> Self {
+        Self {
+            thread: stored.thread.clone(),
             ns: stored.ns.clone(),
-            keys: layout.shown.clone().into(),
-        }),
-        run,
-        layout,
-        saver: Some(look.saver.clone()),
-        ns: stored.ns.clone(),
-        checkpoint: stored.checkpoint.id,
-        around: Arc::new(stored.metadata.parents.clone()),
-        number: stored.metadata.step + 1,
-        stop: i64::MAX,
-        resuming: None,
-        touched: false,
-        stored: Gate::default(),
-        records: Mutex::default(),
-        started: Mutex::default(),
-        waker: Mutex::default(),
-        seeds: HashMap::new(),
-        lent: Mutex::default(),
-        room: None,
-        calls: Mutex::default(),
-        unsaved: Mutex::default(),
-        filled: Vec::new(),
-        stores: false,
-        flushes: false,
-        fault: Mutex::default(),
-        store: None,
-    })
+            around: Arc::new(stored.metadata.parents.clone()),
+            checkpoint: stored.checkpoint.id,
+            step: stored.metadata.step + 1,
+        }
+    }
+}
+
+/// A superstep in which nothing runs, to name the tasks of a checkpoint.
+pub(super) fn quiet_superstep(
+    graph: &Compiled,
+    saver: AnyCheckpointer,
+    place: Quiet,
+) -> Arc<Superstep> {
+    let Quiet { thread, ns, around, checkpoint, step } = place;
+    let layout = graph.layout.clone();
+    let run = quiet_run(Some(thread));
+    let keys = layout.shown.clone().into();
+    let emitter =
+        Arc::new(Emitter { run: run.clone(), layout: layout.clone(), ns: ns.clone(), keys });
+    let setting = Setting::new(run, layout, Some(saver), ns, around, emitter, None);
+    Arc::new(Superstep::new(Arc::new(setting), checkpoint, step, i64::MAX, HashMap::new()))
 }
 
 /// A run that drives nothing.
@@ -289,7 +284,7 @@ pub(super) fn quiet_run(thread: Option<Arc<str>>) -> Arc<Run> {
         cache: None,
         context: Context::default(),
         control: RunControl::new(),
-        durability: Durability::Sync,
+        durability: Durability::Exit,
         sink: None,
         ids: Arc::new(IdClock::new()),
         metadata: std::collections::BTreeMap::new(),

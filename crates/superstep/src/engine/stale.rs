@@ -3,6 +3,7 @@
 use superstep_checkpoint::Value;
 
 use super::drive::Driver;
+use super::entry::Entry;
 use super::ids;
 use super::open::Start;
 use super::plan::plan;
@@ -71,10 +72,10 @@ impl Driver {
         }
         let mut head = self.head.clone();
         head.updated = None;
-        let planned = plan(&self.layout, &head);
         let superstep = self.superstep();
+        let planned = plan(&self.layout, &head).into_iter();
         let known: Vec<_> =
-            self.entries(&superstep, planned).iter().map(|entry| entry.task.id()).collect();
+            planned.map(|planned| Entry::new(&superstep, planned).task.id()).collect();
         let mut problems = Vec::new();
         for (id, record) in self.pending.all() {
             let Some(node) = ids::pulled(&record.path).filter(|_| !known.contains(&id)) else {

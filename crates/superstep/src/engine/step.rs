@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use futures_core::Stream;
 use futures_util::stream::FuturesUnordered;
 use superstep_checkpoint::{Blob, Error, Interrupt, TaskWrites, Value};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, timeout_at};
 
 use super::attempt::End;
 use super::drive::{Driver, Stop};
@@ -18,7 +18,8 @@ use super::head::Write;
 use super::layout::NodeDef;
 use super::record::{ERROR, ERROR_SOURCE, INTERRUPT, NO_WRITES, RESUME};
 use super::slots;
-use super::task::{Refusal, Superstep, Suspension, Task, lock};
+use super::superstep::Superstep;
+use super::task::{Refusal, Suspension, Task};
 use crate::error::{NodeError, RunError};
 use crate::node::{BoxFuture, Output};
 use crate::run::Durability;
@@ -99,10 +100,17 @@ enum Happened {
 }
 
 impl Futures {
-    fn poll(&mut self, cx: &mut Context<'_>, superstep: &Superstep) -> Poll<Happened> {
-        *lock(&superstep.waker) = Some(cx.waker().clone());
+    /// Drives everything, and begins the tasks that are waiting, up to `limit` at the same time.
+    fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        superstep: &Superstep,
+        limit: usize,
+        mut begin: impl FnMut(usize) -> Running,
+    ) -> Poll<Happened> {
+        superstep.setting.watch(cx.waker());
         loop {
-            if let Some(error) = lock(&superstep.fault).take() {
+            if let Some(error) = superstep.work().fault.take() {
                 return Poll::Ready(Happened::Saved(Err(error)));
             }
             if let Some(background) = &mut self.background
@@ -126,8 +134,24 @@ impl Futures {
             if let Some((at, end, row)) = self.tasks.poll(cx) {
                 return Poll::Ready(Happened::Ended(at, end, row));
             }
+            if self.saves.is_empty() {
+                self.waiting.append(&mut self.handlers);
+            }
+            while self.running < limit
+                && let Some(at) = self.waiting.pop_front()
+            {
+                // Many tasks return at once, and need no place in the set.
+                let mut task = begin(at);
+                self.running += 1;
+                match task.as_mut().poll(cx) {
+                    Poll::Ready((at, end, row)) => {
+                        return Poll::Ready(Happened::Ended(at, end, row));
+                    }
+                    Poll::Pending => self.tasks.push(task),
+                }
+            }
             while let Some(()) = self.children.poll(cx) {}
-            let started = std::mem::take(&mut *lock(&superstep.started));
+            let started = std::mem::take(&mut superstep.work().started);
             if started.is_empty() && !self.flush(superstep) {
                 break;
             }
@@ -147,33 +171,32 @@ impl Futures {
         }
         Poll::Pending
     }
-}
 
-impl Futures {
     /// The outermost graph stops for all graphs inside its tasks.
     fn is_told_to_stop(&mut self, cx: &mut Context<'_>, superstep: &Superstep) -> bool {
-        if !superstep.ns.is_empty() {
+        if !superstep.setting.ns.is_empty() {
             return false;
         }
-        let control = &superstep.run.control;
+        let control = &superstep.setting.run.control;
         let stop = self.stop.get_or_insert_with(|| Box::pin(control.now()));
         stop.as_mut().poll(cx).is_ready()
     }
 
     /// Begins to store what has happened since it last did. Returns whether there is something.
     fn flush(&mut self, superstep: &Superstep) -> bool {
-        let (Some(saver), Some(thread)) = (&superstep.saver, &superstep.run.thread) else {
+        let (Some(saver), Some(thread)) = (&superstep.setting.saver, &superstep.setting.run.thread)
+        else {
             return false;
         };
-        if !superstep.flushes || self.background.is_some() {
+        if !superstep.setting.flushes || self.background.is_some() {
             return false;
         }
-        let writes = std::mem::take(&mut *lock(&superstep.unsaved));
+        let writes = std::mem::take(&mut superstep.work().unsaved);
         if writes.is_empty() {
             return false;
         }
         let (saver, thread) = (saver.clone(), thread.clone());
-        let (ns, id) = (superstep.ns.clone(), superstep.checkpoint);
+        let (ns, id) = (superstep.setting.ns.clone(), superstep.checkpoint);
         self.background =
             Some(Box::pin(async move { saver.put_writes(&thread, &ns, id, writes).await }));
         true
@@ -189,39 +212,34 @@ impl Driver {
     ) -> Result<StepEnd, RunError> {
         self.use_cache(&mut entries).await?;
         let mut futures = Futures { background: self.background.take(), ..Futures::default() };
-        if futures.background.is_none() {
-            superstep.stored.open();
-        }
         let to_run = |entry: &Entry| entry.writes.is_none() && !entry.handled;
-        futures.waiting =
-            entries.iter().enumerate().filter(|(_, e)| to_run(e)).map(|(at, _)| at).collect();
-        // A superstep with a time limit may be given up with its task and all that the task has.
-        let lone = futures.waiting.len() == 1 && self.graph.step_timeout.is_none();
+        let mut waiting = entries.iter().enumerate().filter(|(_, e)| to_run(e)).map(|(at, _)| at);
         let mut state = StepState::default();
-        if lone {
-            let at = futures.waiting.pop_front().unwrap_or_default();
-            // The task has the state for itself: its routers can see its writes without a copy.
-            let hollow = Row::hollow(&self.head.row);
-            let row = std::mem::replace(&mut self.head.row, hollow);
-            let mut job = entries[at].job(&self.layout, &self.head.controls, row);
-            job.lent = true;
-            futures.lone = Some(Box::pin(async move {
-                let (end, row) = job.run().await;
-                (at, end, row)
-            }));
-            futures.running = 1;
-        } else {
-            self.start_waiting(&mut futures, &entries);
+        match (waiting.next(), waiting.next()) {
+            // A superstep with a time limit may be given up with its task and all that the task has.
+            (Some(at), None) if self.graph.step_timeout.is_none() => {
+                // The task has the state for itself: its routers can see its writes without a copy.
+                let row = self.head.row.take();
+                let mut job = entries[at].job(at, &self.layout, &self.head.controls, row);
+                job.held.lent = true;
+                futures.lone = Some(Box::pin(job.run()));
+                futures.running = 1;
+            }
+            (first, second) => {
+                futures.waiting = first.into_iter().chain(second).chain(waiting).collect();
+            }
         }
+        let limit = self.run.max_concurrency.unwrap_or(usize::MAX).max(1);
         let deadline = self.graph.step_timeout.map(|limit| Instant::now() + limit);
         loop {
+            let begin = |at: usize| -> Running {
+                let (layout, head) = (&self.layout, &self.head);
+                Box::pin(entries[at].job(at, layout, &head.controls, head.row.clone()).run())
+            };
+            let polled = poll_fn(|cx| futures.poll(cx, superstep, limit, begin));
             let happened = match deadline {
-                None => poll_fn(|cx| futures.poll(cx, superstep)).await,
-                Some(deadline) => tokio::select! {
-                    biased;
-                    happened = poll_fn(|cx| futures.poll(cx, superstep)) => happened,
-                    () = sleep_until(deadline) => Happened::TimedOut,
-                },
+                None => polled.await,
+                Some(deadline) => timeout_at(deadline, polled).await.unwrap_or(Happened::TimedOut),
             };
             match happened {
                 Happened::Ended(at, end, row) => {
@@ -234,12 +252,8 @@ impl Driver {
                     if let Some(error) = failed {
                         return Err(self.fail(superstep, futures, &entries, error).await);
                     }
-                    self.start_waiting(&mut futures, &entries);
                 }
-                Happened::Saved(saved) => {
-                    saved?;
-                    self.start_waiting(&mut futures, &entries);
-                }
+                Happened::Saved(saved) => saved?,
                 Happened::TimedOut => {
                     let limit = self.graph.step_timeout.unwrap_or_default();
                     let error = RunError::StepTimeout { step: self.step, limit };
@@ -250,87 +264,88 @@ impl Driver {
             }
         }
         self.background = futures.background.take();
-        self.unsaved.append(&mut lock(&superstep.unsaved));
+        self.unsaved.append(&mut superstep.work().unsaved);
         self.finish_step(entries, state).await
-    }
-
-    fn start_waiting(&self, futures: &mut Futures, entries: &[Entry]) {
-        let limit = self.run.max_concurrency.unwrap_or(usize::MAX).max(1);
-        if futures.saves.is_empty() {
-            futures.waiting.append(&mut futures.handlers);
-        }
-        while futures.running < limit {
-            let Some(at) = futures.waiting.pop_front() else { return };
-            let job = entries[at].job(&self.layout, &self.head.controls, self.head.row.clone());
-            futures.tasks.push(Box::pin(async move {
-                let (end, row) = job.run().await;
-                (at, end, row)
-            }));
-            futures.running += 1;
-        }
     }
 
     /// Takes note of how a task ended. Returns the error that ends the superstep, if it does.
     fn ended(
         &mut self,
-        superstep: &Arc<Superstep>,
+        superstep: &Superstep,
         futures: &mut Futures,
         entries: &mut Vec<Entry>,
         state: &mut StepState,
         at: usize,
         end: End,
     ) -> Result<Option<RunError>, RunError> {
-        let layout = self.layout.clone();
         let entry = &mut entries[at];
         entry.ended = true;
-        let def = &layout.nodes[entry.node];
-        let task = entry.task.clone();
-        let answers = task.answers();
         match end {
             End::Done(writes) => {
-                if !def.hidden {
-                    self.emitter.update(&task.inner.name, &writes, false);
-                    self.emitter.task_end(&task, self.step, &writes, None, &[]);
-                    self.emit_messages(&task, &writes);
-                }
-                let stored = self.encode_output(&writes, answers)?;
-                self.keep_in_cache(entry, &writes, futures)?;
+                self.done(futures, entry, &writes)?;
                 entry.writes = Some(writes);
-                self.store(futures, &task, stored);
             }
-            End::Failed(error) => {
-                if !def.hidden {
-                    self.emitter.task_end(&task, self.step, &[], Some(&error), &[]);
-                }
-                let mut stored = vec![(ERROR, Value::from(error.stored()))];
-                if def.handler.is_some() {
-                    stored.push((ERROR_SOURCE, Value::from(&*task.inner.name)));
-                }
-                if let Some(answers) = answers {
-                    stored.push((RESUME, Value::List(answers)));
-                }
-                let Some(handler) = def.handler else {
-                    self.store(futures, &task, encode(stored)?);
-                    let node = task.inner.name.clone();
-                    return Ok(Some(RunError::Node { node, task: task.id(), error }));
-                };
-                entry.handled = true;
-                let handler = Entry::handler(superstep, entry, handler, error);
-                entries.push(handler);
-                futures.handlers.push_back(entries.len() - 1);
-                self.store(futures, &task, encode(stored)?);
-            }
-            End::Suspended(suspension) => {
-                self.suspended(futures, state, &task, def, suspension, answers)?;
-            }
-            End::ForParent(output) => {
-                if !self.is_nested() {
-                    let node = task.inner.name.clone();
-                    return Ok(Some(RunError::NoParent { node }));
-                }
-                state.for_parent = Some(output);
+            End::Failed(error) => return self.failed(superstep, futures, entries, at, error),
+            End::Suspended(suspension) => self.suspended(futures, state, entry, suspension)?,
+            End::ForParent(output) if self.is_nested() => state.for_parent = Some(output),
+            End::ForParent(_) => {
+                return Ok(Some(RunError::NoParent { node: entry.task.inner.name.clone() }));
             }
         }
+        Ok(None)
+    }
+
+    fn done(
+        &mut self,
+        futures: &mut Futures,
+        entry: &Entry,
+        writes: &[Write],
+    ) -> Result<(), RunError> {
+        let task = &entry.task;
+        if self.run.sink.is_some() && !self.layout.nodes[entry.node].hidden {
+            self.emitter.update(&task.inner.name, writes, false);
+            self.emitter.task_end(task, self.step, writes, None, &[]);
+            self.emit_messages(task, writes);
+        }
+        self.keep_in_cache(entry, writes, futures)?;
+        if self.saver.is_some() {
+            let stored = self.encode_output(writes, task.answers())?;
+            self.store(futures, task, stored);
+        }
+        Ok(())
+    }
+
+    fn failed(
+        &mut self,
+        superstep: &Superstep,
+        futures: &mut Futures,
+        entries: &mut Vec<Entry>,
+        at: usize,
+        error: NodeError,
+    ) -> Result<Option<RunError>, RunError> {
+        let entry = &mut entries[at];
+        let task = entry.task.clone();
+        let NodeDef { hidden, handler, .. } = &self.layout.nodes[entry.node];
+        if !hidden {
+            self.emitter.task_end(&task, self.step, &[], Some(&error), &[]);
+        }
+        let mut stored = vec![(ERROR, Value::from(error.stored()))];
+        if handler.is_some() {
+            stored.push((ERROR_SOURCE, Value::from(&*task.inner.name)));
+        }
+        if let Some(answers) = task.answers() {
+            stored.push((RESUME, Value::List(answers)));
+        }
+        let Some(handler) = *handler else {
+            self.store(futures, &task, encode(stored)?);
+            let node = task.inner.name.clone();
+            return Ok(Some(RunError::Node { node, task: task.id(), error }));
+        };
+        entry.handled = true;
+        let handler = Entry::handler(superstep, entry, handler, error);
+        entries.push(handler);
+        futures.handlers.push_back(entries.len() - 1);
+        self.store(futures, &task, encode(stored)?);
         Ok(None)
     }
 
@@ -338,11 +353,10 @@ impl Driver {
         &mut self,
         futures: &mut Futures,
         state: &mut StepState,
-        task: &Task,
-        def: &NodeDef,
+        entry: &Entry,
         suspension: Box<Suspension>,
-        answers: Option<Vec<Value>>,
     ) -> Result<(), RunError> {
+        let task = &entry.task;
         let Suspension { questions, drained, refused, .. } = *suspension;
         state.stopped = true;
         state.refused = state.refused.take().or(refused);
@@ -351,15 +365,15 @@ impl Driver {
             return Ok(());
         }
         let mut stored = vec![(INTERRUPT, Interrupt::list_to(&questions))];
-        if let Some(answers) = answers {
+        if let Some(answers) = task.answers() {
             stored.push((RESUME, Value::List(answers)));
         }
         self.store(futures, task, encode(stored)?);
-        if !def.hidden {
+        if !self.layout.nodes[entry.node].hidden {
             self.emitter.interrupted(&self.head, &questions);
             self.emitter.task_end(task, self.step, &[], None, &questions);
         }
-        state.questions.push((task.inner.path.text(), questions));
+        state.questions.push((task.path(), questions));
         Ok(())
     }
 
@@ -367,7 +381,7 @@ impl Driver {
     fn store(&mut self, futures: &mut Futures, task: &Task, writes: Vec<(Arc<str>, Blob)>) {
         let superstep = &task.inner.superstep;
         let (Some(saver), Some(thread)) = (&self.saver, &self.run.thread) else { return };
-        let writes = TaskWrites::new(task.id(), task.inner.path.text(), writes);
+        let writes = TaskWrites::new(task.id(), task.path(), writes);
         let last =
             futures.running == 0 && futures.waiting.is_empty() && futures.handlers.is_empty();
         if last || self.run.durability == Durability::Exit {
@@ -375,7 +389,7 @@ impl Driver {
             return;
         }
         if self.run.durability == Durability::Async {
-            lock(&superstep.unsaved).push(writes);
+            superstep.work().unsaved.push(writes);
             return;
         }
         let (saver, thread) = (saver.clone(), thread.clone());
@@ -420,7 +434,7 @@ impl Driver {
     ) -> RunError {
         let Futures { lone, tasks, mut saves, waiting, background, .. } = futures;
         self.background = background;
-        self.unsaved.append(&mut lock(&superstep.unsaved));
+        self.unsaved.append(&mut superstep.work().unsaved);
         let begun = |at: &usize| !waiting.contains(at);
         drop((lone, tasks));
         let mut writes = std::mem::take(&mut self.unsaved);
@@ -432,7 +446,7 @@ impl Driver {
             }
             let cancelled = NodeError::cancelled(entry.task.name());
             if let Ok(stored) = encode(vec![(ERROR, Value::from(cancelled.stored()))]) {
-                writes.push(TaskWrites::new(entry.task.id(), entry.task.inner.path.text(), stored));
+                writes.push(TaskWrites::new(entry.task.id(), entry.task.path(), stored));
             }
         }
         if self.run.durability == Durability::Exit {
@@ -458,11 +472,11 @@ impl Driver {
     ) -> Result<StepEnd, RunError> {
         let Futures { lone, tasks, children, mut saves, background, .. } = futures;
         drop((lone, tasks, children));
-        if let Some(row) = lock(&superstep.lent).take() {
+        if let Some(row) = superstep.work().lent.take() {
             self.head.row = row;
         }
         self.background = background;
-        self.unsaved.append(&mut lock(&superstep.unsaved));
+        self.unsaved.append(&mut superstep.work().unsaved);
         while let Some(saved) = saves.next().await {
             saved?;
         }
@@ -516,7 +530,7 @@ struct StepState {
     stopped: bool,
     drained: Option<String>,
     questions: Vec<(String, Vec<Interrupt>)>,
-    for_parent: Option<Output>,
+    for_parent: Option<Box<Output>>,
     refused: Option<Refusal>,
 }
 

@@ -1,146 +1,24 @@
 //! One execution of a node: what it may do, and what is remembered of it.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::task::Waker;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use superstep_checkpoint::{
-    AnyCheckpointer, AnyStore, CheckpointId, Interrupt, TaskId, TaskWrites, Value, from_value,
-    to_value,
+    AnyStore, CheckpointId, Interrupt, TaskId, Value, from_value, to_value,
 };
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
-use super::emit::Emitter;
-use super::ids::{self, Path};
-use super::layout::Layout;
-use super::run::Run;
-use crate::error::{NodeError, RunError};
-use crate::node::{BoxFuture, Output};
+use super::ids;
+use super::superstep::{Record, Superstep, lock};
+use crate::error::NodeError;
+use crate::node::Output;
 use crate::run::Data;
 use crate::state::Row;
-
-/// What the tasks of one superstep have in common.
-pub(crate) struct Superstep {
-    pub(crate) run: Arc<Run>,
-    pub(crate) layout: Arc<Layout>,
-    /// Where this graph stores, if it does.
-    pub(crate) saver: Option<AnyCheckpointer>,
-    /// The namespace of the graph; empty for the outermost.
-    pub(crate) ns: Arc<str>,
-    pub(crate) checkpoint: CheckpointId,
-    /// The checkpoints of the graphs around this one, by namespace.
-    pub(crate) around: Arc<BTreeMap<String, CheckpointId>>,
-    pub(crate) number: i64,
-    pub(crate) stop: i64,
-    /// Whether graphs that are called in this superstep go on from where they were; unknown after the first one.
-    pub(crate) resuming: Option<bool>,
-    /// The checkpoint of this superstep, or of one around it, was made from outside, and not by a run.
-    pub(crate) touched: bool,
-    /// Opens when the checkpoint of this superstep is stored. Graphs inside its tasks store nothing before.
-    pub(crate) stored: Gate,
-    /// What is stored about tasks of this superstep.
-    pub(crate) records: Mutex<HashMap<TaskId, Record>>,
-    /// Tasks that were started by other tasks and are to be driven with them.
-    pub(crate) started: Mutex<Vec<Started>>,
-    pub(crate) waker: Mutex<Option<Waker>>,
-    /// Answers for tasks of a branch that begins here, by path.
-    pub(crate) seeds: HashMap<String, Vec<Value>>,
-    /// The state, given back by a lone task that was dropped.
-    pub(crate) lent: Mutex<Option<Row>>,
-    /// How many recorded calls may run at the same time, if there is a limit.
-    pub(crate) room: Option<Arc<Semaphore>>,
-    /// The names of the recorded calls that were made.
-    pub(crate) calls: Mutex<BTreeSet<Arc<str>>>,
-    /// What tasks and recorded calls did, when it is not stored as it happens.
-    pub(crate) unsaved: Mutex<Vec<TaskWrites>>,
-    pub(crate) emitter: Arc<Emitter>,
-    /// Whether each state channel has a value; known only in graphs with graphs as nodes.
-    pub(crate) filled: Vec<bool>,
-    /// The run's long-term memory, or the graph's own if the run has none.
-    pub(crate) store: Option<AnyStore>,
-    /// Whether what happens is stored as it happens.
-    pub(crate) stores: bool,
-    /// Whether what is not stored as it happens is stored meanwhile.
-    pub(crate) flushes: bool,
-    /// Something a task did could not be stored: the run ends, whatever the node makes of it.
-    pub(crate) fault: Mutex<Option<RunError>>,
-}
-
-/// Opens once, and then stays open.
-#[derive(Default)]
-pub(crate) struct Gate {
-    open: AtomicBool,
-    told: Notify,
-}
-
-impl Gate {
-    pub(crate) fn open(&self) {
-        self.open.store(true, Ordering::Release);
-        self.told.notify_waiters();
-    }
-
-    /// Waits until it is open.
-    pub(crate) async fn pass(&self) {
-        let mut told = std::pin::pin!(self.told.notified());
-        told.as_mut().enable();
-        if !self.open.load(Ordering::Acquire) {
-            told.await;
-        }
-    }
-}
-
-/// A recorded call that the driver has to drive.
-pub(crate) struct Started {
-    pub(crate) future: BoxFuture<()>,
-}
-
-/// What is known about a task from storage or from earlier in the superstep.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Record {
-    pub(crate) answers: Vec<Value>,
-    pub(crate) returned: Option<Value>,
-    /// How the task failed, as it was stored.
-    pub(crate) error: Option<String>,
-    /// What the arguments of a recorded call came to.
-    pub(crate) args: Option<Value>,
-}
-
-impl Superstep {
-    /// The checkpoints of this graph and of those around it, by namespace.
-    pub(crate) fn parents(&self) -> BTreeMap<String, CheckpointId> {
-        let mut parents = (*self.around).clone();
-        if self.saver.is_some() || self.ns.is_empty() {
-            parents.insert(self.ns.to_string(), self.checkpoint);
-        }
-        parents
-    }
-
-    /// Ends the run: what is stored is not what happened.
-    pub(crate) fn fail_run(&self, error: RunError) {
-        lock(&self.fault).get_or_insert(error);
-        self.wake();
-    }
-
-    pub(crate) fn wake(&self) {
-        if let Some(waker) = lock(&self.waker).take() {
-            waker.wake();
-        }
-    }
-
-    pub(crate) fn record(&self, id: TaskId) -> Record {
-        lock(&self.records).get(&id).cloned().unwrap_or_default()
-    }
-}
-
-/// A lock that outlives a panic of whoever held it: what it guards is valid after every statement.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// This execution of the node: a handle, cheap to clone, that a node asks for as an argument.
 #[doc(alias = "Runtime")]
@@ -152,38 +30,41 @@ pub struct Task {
 pub(crate) struct Inner {
     pub(crate) superstep: Arc<Superstep>,
     pub(crate) name: Arc<str>,
-    pub(crate) path: Path,
     /// What makes the id of the task.
     identity: Identity,
     known: OnceLock<Known>,
     pub(crate) attempt: AtomicU32,
     pub(crate) suspended: AtomicBool,
-    pub(super) scratch: Mutex<Scratch>,
-    /// When the task last showed progress, if anybody wants to know.
-    progress: Mutex<Option<Instant>>,
     /// Whether the task has a limit on idle time.
     limited: AtomicBool,
+    /// Most tasks return at once and need none of this.
+    scratch: OnceLock<Box<Mutex<Scratch>>>,
     /// The task that made this recorded call.
     pub(crate) caller: Option<Task>,
-    previous: Mutex<Option<Value>>,
-    /// The room a recorded call takes up among those that may run at the same time.
-    permit: Mutex<Option<OwnedSemaphorePermit>>,
 }
 
-/// How the id of a task comes about.
+/// How the id of a task and its place in the superstep come about.
 pub(crate) enum Identity {
-    /// The node's `id_tail`.
+    /// By a channel that triggered this node.
     Triggered(usize),
+    /// By a dispatch, the one at this position.
     Dispatched(usize),
-    Called {
-        ns: Arc<str>,
-        path: String,
-        index: usize,
-    },
-    Handler {
-        ns: Arc<str>,
-        failed: TaskId,
-    },
+    /// By a task with this namespace and place, whose recorded call of this number it is.
+    Called(Box<Called>),
+    /// By the failure of a task.
+    Handler(Box<Handler>),
+}
+
+pub(crate) struct Called {
+    ns: Arc<str>,
+    caller: String,
+    index: usize,
+}
+
+pub(crate) struct Handler {
+    ns: Arc<str>,
+    failed: TaskId,
+    path: String,
 }
 
 struct Known {
@@ -201,6 +82,12 @@ pub(super) struct Scratch {
     subgraphs: usize,
     inflight: usize,
     waker: Option<Waker>,
+    /// When the task last showed progress, if anybody wants to know.
+    progress: Option<Instant>,
+    /// What a workflow saved when it last ran.
+    previous: Option<Value>,
+    /// The room a recorded call takes up among those that may run at the same time.
+    permit: Option<OwnedSemaphorePermit>,
     /// Answers that were used in this attempt.
     pub(super) used: usize,
     /// An answer was forgotten, because it did not fit.
@@ -215,7 +102,7 @@ pub(crate) struct Suspension {
     /// A question or an answer was not taken. Whoever runs the thread is told, past all retries and error handlers.
     pub(crate) refused: Option<Refusal>,
     /// A graph that the task called gave a command for the graph of the task.
-    pub(crate) command: Option<Output>,
+    pub(crate) command: Option<Box<Output>>,
 }
 
 #[derive(Clone, Debug)]
@@ -230,26 +117,40 @@ impl Task {
     pub(crate) fn new(
         superstep: Arc<Superstep>,
         name: Arc<str>,
-        path: Path,
         identity: Identity,
         caller: Option<Task>,
     ) -> Self {
         let inner = Inner {
             superstep,
             name,
-            path,
             identity,
             known: OnceLock::new(),
             attempt: AtomicU32::new(1),
             suspended: AtomicBool::new(false),
-            scratch: Mutex::default(),
-            progress: Mutex::default(),
             limited: AtomicBool::new(false),
+            scratch: OnceLock::new(),
             caller,
-            previous: Mutex::default(),
-            permit: Mutex::default(),
         };
         Self { inner: Arc::new(inner) }
+    }
+
+    pub(super) fn scratch(&self) -> MutexGuard<'_, Scratch> {
+        lock(self.inner.scratch.get_or_init(Box::default))
+    }
+
+    /// What the task has noted, if it has noted anything.
+    fn noted(&self) -> Option<MutexGuard<'_, Scratch>> {
+        self.inner.scratch.get().map(|scratch| lock(scratch))
+    }
+
+    /// Where the task stands in its superstep: the text by which writes are ordered, and which is stored with them.
+    pub(crate) fn path(&self) -> String {
+        match &self.inner.identity {
+            Identity::Triggered(_) => ids::pull_path(&self.inner.name),
+            Identity::Dispatched(index) => ids::push_path(*index),
+            Identity::Called(called) => ids::call_path(&called.caller, called.index),
+            Identity::Handler(handler) => ids::handler_path(&handler.path),
+        }
     }
 
     fn known(&self) -> &Known {
@@ -260,24 +161,24 @@ impl Task {
             let place;
             let id = match &self.inner.identity {
                 Identity::Triggered(node) => {
-                    place = ids::place(&superstep.ns, name);
-                    let tail = &superstep.layout.nodes[*node].id_tail;
+                    place = ids::place(&superstep.setting.ns, name);
+                    let tail = &superstep.setting.layout.nodes[*node].id_tail;
                     ids::task_id(superstep.checkpoint, &[&place, &step, tail])
                 }
                 Identity::Dispatched(index) => {
-                    place = ids::place(&superstep.ns, name);
+                    place = ids::place(&superstep.setting.ns, name);
                     let index = index.to_string();
                     ids::task_id(superstep.checkpoint, &[&place, &step, name, ids::PUSH, &index])
                 }
-                Identity::Called { ns, path, index } => {
-                    place = ids::place(ns, name);
-                    let index = index.to_string();
-                    let parts = [&place, &*step, name, ids::PUSH, path, &index];
+                Identity::Called(called) => {
+                    place = ids::place(&called.ns, name);
+                    let index = called.index.to_string();
+                    let parts = [&place, &*step, name, ids::PUSH, &called.caller, &index];
                     ids::task_id(superstep.checkpoint, &parts)
                 }
-                Identity::Handler { ns, failed } => {
-                    place = ids::place(ns, name);
-                    let failed = failed.to_string();
+                Identity::Handler(handler) => {
+                    place = ids::place(&handler.ns, name);
+                    let failed = handler.failed.to_string();
                     let parts = [&place, &*step, name, ids::PUSH, ids::HANDLER, &failed];
                     ids::task_id(superstep.checkpoint, &parts)
                 }
@@ -308,7 +209,7 @@ impl Task {
 
     /// The thread the run is on, if it is on one.
     pub fn thread(&self) -> Option<&str> {
-        self.inner.superstep.run.thread.as_deref()
+        self.inner.superstep.setting.run.thread.as_deref()
     }
 
     /// The checkpoint that this superstep started from.
@@ -348,12 +249,12 @@ impl Task {
 
     /// Long-term memory, if the graph has one.
     pub fn store(&self) -> Option<&AnyStore> {
-        self.inner.superstep.store.as_ref()
+        self.inner.superstep.setting.store.as_ref()
     }
 
     /// What the run was given as context, if it was given a `T`.
     pub fn context<T: Clone + Send + Sync + 'static>(&self) -> Option<T> {
-        self.inner.superstep.run.context.get()
+        self.inner.superstep.setting.run.context.get()
     }
 
     /// What a workflow saved when it last ran to its end on this thread.
@@ -361,7 +262,8 @@ impl Task {
     /// # Errors
     /// What was saved is not a `P`.
     pub fn previous<P: DeserializeOwned>(&self) -> Result<Option<P>, NodeError> {
-        match (lock(&self.inner.previous).clone(), &self.inner.caller) {
+        let previous = self.noted().and_then(|scratch| scratch.previous.clone());
+        match (previous, &self.inner.caller) {
             (Some(value), _) => Ok(Some(from_value(value)?)),
             (None, Some(caller)) => caller.previous(),
             (None, None) => Ok(None),
@@ -369,7 +271,7 @@ impl Task {
     }
 
     pub(crate) fn set_previous(&self, value: Option<Value>) {
-        *lock(&self.inner.previous) = value;
+        self.scratch().previous = value;
     }
 
     /// The channels that the node reads, as data.
@@ -377,7 +279,7 @@ impl Task {
         &self,
         cells: &Arc<dyn std::any::Any + Send + Sync>,
     ) -> Result<Value, superstep_checkpoint::Error> {
-        let layout = &self.inner.superstep.layout;
+        let layout = &self.inner.superstep.setting.layout;
         let row = Row::new(cells.clone(), layout.schema.clone());
         let mut map = superstep_checkpoint::Map::new();
         let Some(node) = layout.node(self.name()) else { return Ok(Value::Map(map)) };
@@ -391,15 +293,16 @@ impl Task {
 
     /// Asks for the run to stop at the next boundary between supersteps. See [`RunControl`](crate::RunControl).
     pub fn control(&self) -> &crate::RunControl {
-        &self.inner.superstep.run.control
+        &self.inner.superstep.setting.run.control
     }
 
     /// Writes to the stream mode `custom`. Does nothing if nobody listens.
     #[doc(alias = "get_stream_writer")]
     pub fn emit<T: Serialize>(&self, value: T) {
         self.note_progress();
-        let run = &self.inner.superstep.run;
-        if let Some(sink) = run.sink_for(crate::run::Mode::Custom, &self.inner.superstep.emitter.ns)
+        let run = &self.inner.superstep.setting.run;
+        if let Some(sink) =
+            run.sink_for(crate::run::Mode::Custom, &self.inner.superstep.setting.emitter.ns)
         {
             match to_value(&value) {
                 Ok(value) => sink.push(&self.outer_ns(), Data::Custom(value)),
@@ -413,9 +316,9 @@ impl Task {
     /// Writes a chunk of a message to the stream mode `messages`, with where it came from.
     pub fn emit_message<T: Serialize>(&self, chunk: T) {
         self.note_progress();
-        let run = &self.inner.superstep.run;
+        let run = &self.inner.superstep.setting.run;
         if let Some(sink) =
-            run.sink_for(crate::run::Mode::Messages, &self.inner.superstep.emitter.ns)
+            run.sink_for(crate::run::Mode::Messages, &self.inner.superstep.setting.emitter.ns)
         {
             match to_value(&chunk) {
                 Ok(chunk) => {
@@ -438,7 +341,7 @@ impl Task {
     pub(crate) fn message_metadata(&self) -> superstep_checkpoint::Map {
         let triggers = match &self.inner.identity {
             Identity::Triggered(node) => {
-                let names = &self.inner.superstep.layout.nodes[*node].trigger_names;
+                let names = &self.inner.superstep.setting.layout.nodes[*node].trigger_names;
                 names.iter().map(|name| Value::from(&**name)).collect()
             }
             _ => vec![Value::from(ids::PUSH)],
@@ -447,7 +350,7 @@ impl Task {
         metadata.insert("langgraph_step".into(), Value::from(self.step()));
         metadata.insert("langgraph_node".into(), Value::from(self.name()));
         metadata.insert("langgraph_triggers".into(), Value::List(triggers));
-        metadata.insert("langgraph_path".into(), Value::from(self.inner.path.text()));
+        metadata.insert("langgraph_path".into(), Value::from(self.path()));
         metadata.insert("langgraph_checkpoint_ns".into(), Value::from(self.namespace()));
         metadata
     }
@@ -455,9 +358,10 @@ impl Task {
     /// The namespace of the graph this task belongs to, or of the caller of a recorded call.
     fn outer_ns(&self) -> Arc<str> {
         match &self.inner.identity {
-            Identity::Called { ns, .. } | Identity::Handler { ns, .. } => ns.clone(),
+            Identity::Called(called) => called.ns.clone(),
+            Identity::Handler(handler) => handler.ns.clone(),
             Identity::Triggered(_) | Identity::Dispatched(_) => {
-                self.inner.superstep.emitter.ns.clone()
+                self.inner.superstep.setting.emitter.ns.clone()
             }
         }
     }
@@ -469,7 +373,7 @@ impl Task {
 
     pub(crate) fn note_progress(&self) {
         if self.inner.limited.load(Ordering::Relaxed) {
-            *lock(&self.inner.progress) = Some(Instant::now());
+            self.scratch().progress = Some(Instant::now());
         }
     }
 
@@ -480,19 +384,20 @@ impl Task {
     }
 
     pub(crate) fn last_progress(&self) -> Instant {
-        lock(&self.inner.progress).unwrap_or_else(Instant::now)
+        self.scratch().progress.unwrap_or_else(Instant::now)
     }
 
     /// Begins an attempt: everything that is counted is counted from the beginning.
     pub(crate) fn begin_attempt(&self, attempt: u32) {
         self.inner.attempt.store(attempt, Ordering::Relaxed);
         if attempt > 1 {
-            let mut scratch = lock(&self.inner.scratch);
+            let mut scratch = self.scratch();
             scratch.asked = 0;
             scratch.used = 0;
             scratch.calls = 0;
             scratch.subgraphs = 0;
             scratch.suspension = Suspension::default();
+            drop(scratch);
             self.inner.suspended.store(false, Ordering::Release);
             self.note_progress();
         }
@@ -504,12 +409,12 @@ impl Task {
         if let Some(waker) = scratch.waker.take() {
             waker.wake();
         }
-        self.inner.superstep.wake();
+        self.inner.superstep.setting.wake();
     }
 
     /// Records why a graph called by this task stopped. The task stops with it.
     pub(crate) fn suspend_with(&self, reason: Suspension) {
-        let mut scratch = lock(&self.inner.scratch);
+        let mut scratch = self.scratch();
         scratch.suspension.questions.extend(reason.questions);
         if reason.drained.is_some() {
             scratch.suspension.drained = reason.drained;
@@ -528,43 +433,50 @@ impl Task {
         if !self.inner.suspended.load(Ordering::Acquire) {
             return false;
         }
-        let mut scratch = lock(&self.inner.scratch);
+        let mut scratch = self.scratch();
         scratch.waker = Some(waker.clone());
         scratch.inflight == 0
     }
 
     /// Lets a question that is asked elsewhere than in the node's own future wake the driver.
     pub(crate) fn watch(&self, waker: &Waker) {
-        lock(&self.inner.scratch).waker = Some(waker.clone());
+        self.scratch().waker = Some(waker.clone());
     }
 
     pub(crate) fn take_suspension(&self) -> Suspension {
-        std::mem::take(&mut lock(&self.inner.scratch).suspension)
+        std::mem::take(&mut self.scratch().suspension)
     }
 
     /// The answers that the task has, if it used any or forgot one.
     pub(crate) fn answers(&self) -> Option<Vec<Value>> {
-        let scratch = lock(&self.inner.scratch);
+        let scratch = self.noted()?;
         (scratch.used > 0 || scratch.forgot)
             .then(|| scratch.answers[..scratch.used.min(scratch.answers.len())].to_vec())
     }
 
     /// The task of a recorded call made by this one.
-    pub(crate) fn called(&self, name: Arc<str>, path: Path, index: usize) -> Self {
-        let identity =
-            Identity::Called { ns: self.namespace_shared(), path: self.inner.path.text(), index };
-        Self::new(self.inner.superstep.clone(), name, path, identity, Some(self.clone()))
+    pub(crate) fn called(&self, name: Arc<str>, index: usize) -> Self {
+        let called = Called { ns: self.namespace_shared(), caller: self.path(), index };
+        let identity = Identity::Called(Box::new(called));
+        Self::new(self.inner.superstep.clone(), name, identity, Some(self.clone()))
+    }
+
+    /// The task of the error handler of this one, which has failed.
+    pub(crate) fn handled_by(&self, handler: Arc<str>) -> Self {
+        let failed = Handler { ns: self.namespace_shared(), failed: self.id(), path: self.path() };
+        let identity = Identity::Handler(Box::new(failed));
+        Self::new(self.inner.superstep.clone(), handler, identity, None)
     }
 
     pub(crate) fn next_call(&self) -> usize {
-        let mut scratch = lock(&self.inner.scratch);
+        let mut scratch = self.scratch();
         scratch.calls += 1;
         scratch.calls - 1
     }
 
     /// The namespace for the next graph that this task calls.
     pub(crate) fn next_subgraph(&self) -> Arc<str> {
-        let mut scratch = lock(&self.inner.scratch);
+        let mut scratch = self.scratch();
         scratch.subgraphs += 1;
         match scratch.subgraphs - 1 {
             0 => self.namespace_shared(),
@@ -574,7 +486,7 @@ impl Task {
 
     /// Counts something the task has to wait for before it can be dropped.
     pub(crate) fn enter(&self) -> Inflight {
-        lock(&self.inner.scratch).inflight += 1;
+        self.scratch().inflight += 1;
         Inflight(self.clone())
     }
 
@@ -601,17 +513,19 @@ impl Task {
 
     /// Lets the call go on when there is room for it. A call that makes calls itself takes up no room.
     pub(crate) async fn take_room(&self) {
-        let Some(room) = &self.inner.superstep.room else { return };
+        let Some(room) = &self.inner.superstep.setting.room else { return };
         if let Some(caller) = &self.inner.caller {
-            lock(&caller.inner.permit).take();
+            caller.leave_room();
         }
         if let Ok(permit) = room.clone().acquire_owned().await {
-            *lock(&self.inner.permit) = Some(permit);
+            self.scratch().permit = Some(permit);
         }
     }
 
     pub(crate) fn leave_room(&self) {
-        lock(&self.inner.permit).take();
+        if let Some(mut scratch) = self.noted() {
+            scratch.permit = None;
+        }
     }
 }
 
@@ -621,7 +535,7 @@ pub(crate) struct Inflight(Task);
 impl Drop for Inflight {
     fn drop(&mut self) {
         let task = &self.0;
-        let mut scratch = lock(&task.inner.scratch);
+        let mut scratch = task.scratch();
         scratch.inflight -= 1;
         if scratch.inflight == 0
             && let Some(waker) = scratch.waker.take()

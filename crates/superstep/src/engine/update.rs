@@ -1,7 +1,6 @@
 //! Changing the state of a thread from outside.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use superstep_checkpoint::{
     AnyCheckpointer, CheckpointId, Metadata, Put, Source, Stored, TaskId, TaskWrites, Value,
@@ -11,18 +10,17 @@ use uuid::Uuid;
 use super::apply::{Actor, Applied, apply};
 use super::attempt::{Unwritten, writes_of};
 use super::drive::apply_error;
-use super::emit::Emitter;
 use super::entry::Entry;
 use super::head::{Head, StartValue, Write};
-use super::ids::Path;
 use super::layout::{ControlKind, END, START};
 use super::pending::Pending;
 use super::plan::plan;
 use super::record::Recorder;
 use super::run::CheckpointIds;
 use super::slots;
-use super::snapshot::quiet_run;
-use super::task::{Gate, Identity, Superstep, Task};
+use super::snapshot::{Quiet, quiet_superstep};
+use super::superstep::Superstep;
+use super::task::{Identity, Task};
 use crate::error::{RunError, nearest};
 use crate::graph::Compiled;
 use crate::node::Output;
@@ -131,40 +129,14 @@ impl<'a> Updater<'a> {
     }
 
     fn quiet_superstep(&self) -> Arc<Superstep> {
-        let layout = self.graph.layout.clone();
-        let run = quiet_run(Some(self.thread.clone()));
-        Arc::new(Superstep {
-            emitter: Arc::new(Emitter {
-                run: run.clone(),
-                layout: layout.clone(),
-                ns: self.ns.clone(),
-                keys: layout.shown.clone().into(),
-            }),
-            run,
-            layout,
-            saver: Some(self.saver.clone()),
+        let place = Quiet {
+            thread: self.thread.clone(),
             ns: self.ns.clone(),
-            checkpoint: self.base,
             around: Arc::default(),
-            number: self.step(),
-            stop: i64::MAX,
-            resuming: None,
-            touched: false,
-            stored: Gate::default(),
-            records: Mutex::default(),
-            started: Mutex::default(),
-            waker: Mutex::default(),
-            seeds: HashMap::new(),
-            lent: Mutex::default(),
-            room: None,
-            calls: Mutex::default(),
-            unsaved: Mutex::default(),
-            filled: Vec::new(),
-            stores: false,
-            flushes: false,
-            fault: Mutex::default(),
-            store: None,
-        })
+            checkpoint: self.base,
+            step: self.step(),
+        };
+        quiet_superstep(&self.graph, self.saver.clone(), place)
     }
 
     async fn superstep(self, mut changes: Vec<Change>) -> Result<CheckpointId, RunError> {
@@ -226,7 +198,7 @@ impl<'a> Updater<'a> {
         let commands = commands.map(|(n, blob)| slots::decode_write(&layout, n, blob));
         let commands: Vec<Write> = commands.collect::<Result<_, _>>()?;
         if !commands.is_empty() {
-            let task = Applied { name: INPUT.into(), actor: Actor::Input, writes: commands };
+            let task = Applied { actor: Actor::Input, writes: commands };
             apply(&layout, &mut self.head, vec![task], false)
                 .map_err(|error| apply_error(&error, &[], self.step()))?;
         }
@@ -274,12 +246,11 @@ impl<'a> Updater<'a> {
             stored.push(self.stored_writes(id, &task, &writes)?);
             let planned = entries.iter().any(|entry| entry.node == node);
             tasks.push(Applied {
-                name: layout.nodes[node].name.clone(),
                 actor: if planned { Actor::StoodIn(node) } else { Actor::Ran(node) },
                 writes,
             });
         }
-        let names: Vec<_> = tasks.iter().map(|task| task.name.clone()).collect();
+        let names: Vec<_> = tasks.iter().map(|task| task.actor.name(&layout)).collect();
         let overwritten = overwritten(&tasks);
         apply(&layout, &mut self.head, tasks, false)
             .map_err(|error| apply_error(&error, &names, self.step()))?;
@@ -303,16 +274,13 @@ impl<'a> Updater<'a> {
         let mut finished = Vec::new();
         let mut others: Vec<_> =
             entries.iter().filter(|entry| !nodes.contains(&entry.node)).collect();
-        others.sort_by_cached_key(|entry| entry.task.inner.path.text());
+        others.sort_by_cached_key(|entry| entry.task.path());
         for entry in others {
             let Some(output) = self.pending.output(entry.task.id()) else { continue };
             let layout = &self.graph.layout;
             let writes = output.iter().map(|(n, blob)| slots::decode_write(layout, n, blob));
-            finished.push(Applied {
-                name: entry.task.inner.name.clone(),
-                actor: entry.actor(),
-                writes: writes.collect::<Result<_, _>>()?,
-            });
+            finished
+                .push(Applied { actor: entry.actor(), writes: writes.collect::<Result<_, _>>()? });
         }
         Ok(finished)
     }
@@ -342,7 +310,7 @@ impl<'a> Updater<'a> {
         if writes.is_empty() {
             return Vec::new();
         }
-        vec![Applied { name: INPUT.into(), actor: Actor::Input, writes }]
+        vec![Applied { actor: Actor::Input, writes }]
     }
 
     /// The task whose place the update takes: the planned one of that node, or one of its own.
@@ -359,8 +327,7 @@ impl<'a> Updater<'a> {
             return (entry.task.clone(), entry.task.id());
         }
         let name = self.graph.layout.nodes[node].name.clone();
-        let path = Path::Pull(name.clone());
-        let task = Task::new(superstep.clone(), name, path, Identity::Triggered(node), None);
+        let task = Task::new(superstep.clone(), name, Identity::Triggered(node), None);
         let text = match index {
             0 => "__interrupt__".to_owned(),
             index => format!("__interrupt__:{index}"),
@@ -393,7 +360,7 @@ impl<'a> Updater<'a> {
     ) -> Result<TaskWrites, RunError> {
         let layout = &self.graph.layout;
         let encoded = writes.iter().filter_map(|w| slots::encode_write(layout, w).transpose());
-        Ok(TaskWrites::new(id, task.inner.path.text(), encoded.collect::<Result<_, _>>()?))
+        Ok(TaskWrites::new(id, task.path(), encoded.collect::<Result<_, _>>()?))
     }
 
     /// Drops the tasks that are pending; finished ones keep their writes.
@@ -414,11 +381,7 @@ impl<'a> Updater<'a> {
             let writes = output.iter().map(|(n, blob)| slots::decode_write(&layout, n, blob));
             let writes = writes.collect::<Result<Vec<_>, _>>()?;
             let state = writes.into_iter().filter(|write| matches!(write, Write::State(..)));
-            tasks.push(Applied {
-                name: entry.task.inner.name.clone(),
-                actor: entry.actor(),
-                writes: state.collect(),
-            });
+            tasks.push(Applied { actor: entry.actor(), writes: state.collect() });
         }
         apply(&layout, &mut self.head, tasks, false)
             .map_err(|error| apply_error(&error, &[], self.step()))?;
@@ -438,11 +401,8 @@ impl<'a> Updater<'a> {
         };
         let control = layout.controls.iter().position(|c| matches!(c.kind, ControlKind::Start));
         let control = control.ok_or_else(|| invalid("the graph takes no input"))?;
-        let task = Applied {
-            name: INPUT.into(),
-            actor: Actor::Input,
-            writes: vec![Write::Start(control, start)],
-        };
+        let task =
+            Applied { actor: Actor::Input, writes: vec![Write::Start(control, Arc::new(start))] };
         apply(&layout, &mut self.head, vec![task], false)
             .map_err(|error| apply_error(&error, &[], self.step()))?;
         let step = self.stored.as_ref().map_or(-1, |stored| stored.metadata.step + 1);

@@ -13,8 +13,8 @@ use superstep_checkpoint::{
 use tokio::sync::oneshot;
 
 use crate::engine::{
-    Attempt, Inflight, Path, Ran, Started, Task, TaskFuture, Write, cache_key, lock, names,
-    retry_after, run_watched,
+    Attempt, Inflight, Ran, Started, Task, TaskFuture, Write, cache_key, names, retry_after,
+    run_watched,
 };
 use crate::error::{NodeError, panic_text};
 use crate::graph::{CachePolicy, RetryPolicy, TimeoutPolicy};
@@ -172,9 +172,9 @@ impl<'a, T: Recordable> Call<'a, T> {
         self.caller.note_progress();
         let task = self.caller.child(self.name.clone(), self.index);
         let superstep = task.inner.superstep.clone();
-        lock(&superstep.calls).insert(self.name.clone());
+        superstep.work().calls.insert(self.name.clone());
         let input = Value::List(vec![self.shown_args(), Value::Map(Map::new())]);
-        superstep.emitter.task_start(&task, task.step(), &input, &[names::PUSH.into()]);
+        superstep.setting.emitter.task_start(&task, task.step(), &input, &[names::PUSH.into()]);
         if let Some(returned) = task.stored().returned {
             self.check_args(&task)?;
             return self.replay(returned).map(Ran::Returned);
@@ -184,13 +184,13 @@ impl<'a, T: Recordable> Call<'a, T> {
             return Err(error);
         }
         let key = self.cache_key(&task);
-        if let (Some(key), Some(cache)) = (&key, &superstep.run.cache)
+        if let (Some(key), Some(cache)) = (&key, &superstep.setting.run.cache)
             && let Some((_, blob)) = cache.get(key).await?.and_then(|mut kept| kept.pop())
         {
             let returned = blob.to_value()?;
             self.keep(&task, vec![(names::RETURN, returned.clone())]).await?;
             let writes = [Write::Return(Payload::new(returned.clone()))];
-            superstep.emitter.update(&self.name, &writes, true);
+            superstep.setting.emitter.update(&self.name, &writes, true);
             return self.replay(returned).map(Ran::Returned);
         }
         task.take_room().await;
@@ -206,13 +206,13 @@ impl<'a, T: Recordable> Call<'a, T> {
                     stored.push((names::RESUME, Value::List(answers)));
                 }
                 self.keep(&task, stored).await?;
-                if let (Some(key), Some(cache)) = (key, &superstep.run.cache) {
+                if let (Some(key), Some(cache)) = (key, &superstep.setting.run.cache) {
                     let ttl = self.cache.as_ref().and_then(|policy| policy.ttl);
                     let kept = vec![(names::RETURN.into(), Blob::from_value(&returned)?)];
                     cache.put(key, kept, ttl).await?;
                 }
-                superstep.emitter.update(&self.name, &writes, false);
-                superstep.emitter.task_end(&task, task.step(), &writes, None, &[]);
+                superstep.setting.emitter.update(&self.name, &writes, false);
+                superstep.setting.emitter.task_end(&task, task.step(), &writes, None, &[]);
                 self.caller.note_progress();
                 Ok(Ran::Returned(value))
             }
@@ -228,7 +228,7 @@ impl<'a, T: Recordable> Call<'a, T> {
                 Ok(Ran::Suspended(suspension))
             }
             Err(error) => {
-                superstep.emitter.task_end(&task, task.step(), &[], Some(&error), &[]);
+                superstep.setting.emitter.task_end(&task, task.step(), &[], Some(&error), &[]);
                 self.keep(&task, vec![(names::ERROR, Value::from(error.stored()))]).await?;
                 Err(error)
             }
@@ -264,12 +264,12 @@ impl<'a, T: Recordable> Call<'a, T> {
             Ok(Ran::Returned(value)) => Some(to_value(value)?),
             Ok(Ran::Suspended(_)) | Err(_) => None,
         };
-        let mut records = lock(&task.inner.superstep.records);
-        let record = records.entry(task.id()).or_default();
+        let mut work = task.inner.superstep.work();
+        let record = work.records.entry(task.id()).or_default();
         record.returned = returned;
         record.answers = task.answers().unwrap_or_default();
         if let Some(args) = &self.args {
-            records.entry(args_id(task.id())).or_default().args = Some(fingerprint(args)?);
+            work.records.entry(args_id(task.id())).or_default().args = Some(fingerprint(args)?);
         }
         Ok(())
     }
@@ -303,25 +303,26 @@ impl<'a, T: Recordable> Call<'a, T> {
     /// Stores what the call did before anybody is told.
     async fn keep(&self, task: &Task, writes: Vec<(&'static str, Value)>) -> Result<(), NodeError> {
         let superstep = &task.inner.superstep;
-        let (Some(saver), Some(thread)) = (&superstep.saver, &superstep.run.thread) else {
+        let (Some(saver), Some(thread)) = (&superstep.setting.saver, &superstep.setting.run.thread)
+        else {
             return Ok(());
         };
         let writes = writes
             .into_iter()
             .map(|(name, value)| Ok((name.into(), Blob::from_value(&value)?)))
             .collect::<Result<_, superstep_checkpoint::Error>>()?;
-        let path = task.inner.path.text();
+        let path = task.path();
         let mut writes = vec![TaskWrites::new(task.id(), path.clone(), writes)];
         if let Some(args) = &self.args {
             let args = vec![(names::ARGS.into(), Blob::from_value(&fingerprint(args)?)?)];
             writes.push(TaskWrites::new(args_id(task.id()), path, args));
         }
-        if !superstep.stores {
-            lock(&superstep.unsaved).extend(writes);
-            superstep.wake();
+        if !superstep.setting.stores {
+            superstep.work().unsaved.extend(writes);
+            superstep.setting.wake();
             return Ok(());
         }
-        let (ns, checkpoint) = (&superstep.ns, superstep.checkpoint);
+        let (ns, checkpoint) = (&superstep.setting.ns, superstep.checkpoint);
         match saver.put_writes(thread, ns, checkpoint, writes).await {
             Ok(()) => Ok(()),
             Err(error) => {
@@ -356,8 +357,8 @@ impl<T: Recordable> Call<'static, T> {
                 let _ = tell.send(result);
             }
         });
-        lock(&superstep.started).push(Started { future });
-        superstep.wake();
+        superstep.work().started.push(Started { future });
+        superstep.setting.wake();
         Spawned { told: Some(told) }
     }
 }
@@ -409,7 +410,6 @@ impl From<u32> for RetryPolicy {
 
 impl Task {
     fn child(&self, name: Arc<str>, index: usize) -> Task {
-        let path = Path::Call(Box::new(self.inner.path.clone()), index);
-        self.called(name, path, index)
+        self.called(name, index)
     }
 }

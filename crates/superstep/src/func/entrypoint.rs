@@ -207,7 +207,7 @@ where
     T: IntoFinal,
     E: Into<NodeError>,
 {
-    fn run(&self, call: Invocation) -> BoxFuture<Result<Output, NodeError>> {
+    fn run(&self, call: Invocation<'_>) -> BoxFuture<Result<Output, NodeError>> {
         let Invocation { task, cells, arg, .. } = call;
         let previous = cells.downcast_ref::<Table>().and_then(|table| table.get(PREVIOUS));
         task.set_previous(previous.cloned());
@@ -219,7 +219,7 @@ where
                 return Box::pin(std::future::ready(Err(NodeError::permanent(text))));
             }
         };
-        let future = (self.function)(input, task);
+        let future = (self.function)(input, task.clone());
         Box::pin(async move {
             let (value, save) = future.await.map_err(Into::into)?.into_final()?;
             let mut writes = Writes::new();

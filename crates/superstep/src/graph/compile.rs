@@ -319,16 +319,20 @@ struct Declared {
 }
 
 impl Declared {
-    fn translate(&self, routes: Routes) -> Result<Routes, NodeError> {
-        let to = routes.to.into_iter().map(|goto| match goto {
-            Some(Goto::Node(answer)) => self.target(&answer).map(|name| Some(Goto::Node(name))),
-            None if self.lenient => Err(NodeError::bad_route(
-                "KeyError",
-                "a router gave no answer, which is none of its declared targets".to_owned(),
-            )),
-            other => Ok(other),
-        });
-        Ok(Routes { to: to.collect::<Result<_, _>>()? })
+    fn translate(&self, mut routes: Routes) -> Result<Routes, NodeError> {
+        for goto in &mut routes.to {
+            match goto {
+                Some(Goto::Node(answer)) => *answer = self.target(answer)?,
+                None if self.lenient => {
+                    return Err(NodeError::bad_route(
+                        "KeyError",
+                        "a router gave no answer, which is none of its declared targets".to_owned(),
+                    ));
+                }
+                Some(Goto::Dispatch(_)) | None => {}
+            }
+        }
+        Ok(routes)
     }
 
     fn target(&self, answer: &str) -> Result<Arc<str>, NodeError> {
@@ -372,10 +376,10 @@ struct Start {
 }
 
 impl Start {
-    fn writes(&self, start: Option<StartValue>) -> Result<Writes, NodeError> {
+    fn writes(&self, start: Option<&StartValue>) -> Result<Writes, NodeError> {
         let mut writes = match start {
             None => Writes::new(),
-            Some(StartValue::Writes(writes)) => writes,
+            Some(StartValue::Writes(writes)) => writes.clone(),
             Some(StartValue::Arg(payload)) => {
                 let value = payload.to_value()?;
                 if !matches!(value, superstep_checkpoint::Value::Map(_)) {
@@ -389,7 +393,7 @@ impl Start {
             }
         };
         if self.lenient {
-            writes.unknown.clear();
+            writes.forget_unknown();
         }
         writes.list.retain(|(at, _)| self.input.contains(at));
         Ok(writes)
@@ -397,7 +401,7 @@ impl Start {
 }
 
 impl Node for Start {
-    fn run(&self, call: Invocation) -> BoxFuture<Result<Output, NodeError>> {
+    fn run(&self, call: Invocation<'_>) -> BoxFuture<Result<Output, NodeError>> {
         Box::pin(std::future::ready(self.writes(call.start).map(Output::writes)))
     }
 }

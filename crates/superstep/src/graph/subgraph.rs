@@ -102,15 +102,15 @@ where
     Enter: Fn(&S) -> I + Send + Sync + 'static,
     Leave: Fn(O) -> R + Send + Sync + 'static,
 {
-    fn run(&self, mut call: Invocation) -> BoxFuture<Result<Output, NodeError>> {
-        let state = match <Arc<S> as FromTask<S>>::from_task(&mut call) {
+    fn run(&self, call: Invocation<'_>) -> BoxFuture<Result<Output, NodeError>> {
+        let state = match <Arc<S> as FromTask<S>>::from_task(&call) {
             Ok(state) => state,
             Err(error) => return Box::pin(std::future::ready(Err(error))),
         };
         let input = (self.enter)(&state).into_input();
         let (graph, finish, leave) = (self.graph.clone(), self.finish, self.leave.clone());
         let task = call.task.clone();
-        drop((state, call));
+        drop(state);
         Box::pin(async move {
             let state = run_inside::<T>(&task, graph, input.kind).await?;
             leave(finish(state)).into_output()
@@ -137,23 +137,24 @@ struct WithinNode {
 }
 
 impl Node for WithinNode {
-    fn run(&self, call: Invocation) -> BoxFuture<Result<Output, NodeError>> {
+    fn run(&self, call: Invocation<'_>) -> BoxFuture<Result<Output, NodeError>> {
         let graph = self.graph.clone();
-        let Invocation { task, cells, arg, .. } = call;
+        let task = call.task.clone();
+        let input = match call.arg {
+            Some(arg) => Ok(StartValue::Arg(arg.clone())),
+            None => task.input_value(call.cells).map(value_input),
+        };
         Box::pin(async move {
-            let input = match arg {
-                Some(arg) => StartValue::Arg(arg),
-                None => value_input(task.input_value(&cells)?),
-            };
-            drop(cells);
-            let outer = task.inner.superstep.layout.schema.clone();
+            let input = input?;
+            let outer = task.inner.superstep.setting.layout.schema.clone();
             let finish = task.run_graph(graph.clone(), input).await?;
             let values = finish.head.values(&graph.layout, &graph.layout.output)?;
-            let (writes, problems) = outer.parse_map(Value::Map(values))?;
+            let (mut writes, problems) = outer.parse_map(Value::Map(values))?;
             if !problems.is_empty() {
                 return Err(NodeError::invalid_update(problems.join("; "), None));
             }
-            Ok(Output::writes(Writes { unknown: superstep_checkpoint::Map::new(), ..writes }))
+            writes.forget_unknown();
+            Ok(Output::writes(writes))
         })
     }
 

@@ -12,7 +12,7 @@ use crate::state::{Payload, State, Update, Writes};
 pub struct Dispatch {
     pub(crate) node: Arc<str>,
     pub(crate) arg: Payload,
-    pub(crate) timeout: Option<TimeLimits>,
+    pub(crate) timeout: Option<Box<TimeLimits>>,
 }
 
 impl Dispatch {
@@ -27,7 +27,7 @@ impl Dispatch {
     /// Time limits of this task, in place of the node's own.
     #[must_use]
     pub fn timeout(self, timeout: crate::TimeoutPolicy) -> Self {
-        Self { timeout: Some(timeout.stored()), ..self }
+        Self { timeout: Some(Box::new(timeout.stored())), ..self }
     }
 }
 

@@ -18,7 +18,7 @@ pub trait FromTask<S: State>: Sized {
     ///
     /// # Errors
     /// It is not there, or of another type.
-    fn from_task(call: &mut Invocation) -> Result<Self, NodeError>;
+    fn from_task(call: &Invocation<'_>) -> Result<Self, NodeError>;
 
     /// The type it takes from the run's context, with its name.
     fn needs() -> Option<(TypeId, &'static str)> {
@@ -32,13 +32,13 @@ pub trait FromTask<S: State>: Sized {
 }
 
 impl<S: State> FromTask<S> for Arc<S> {
-    fn from_task(call: &mut Invocation) -> Result<Self, NodeError> {
+    fn from_task(call: &Invocation<'_>) -> Result<Self, NodeError> {
         Ok(call.cells.clone().downcast().expect("a node runs in a graph over its own state type"))
     }
 }
 
 impl<S: State> FromTask<S> for Task {
-    fn from_task(call: &mut Invocation) -> Result<Self, NodeError> {
+    fn from_task(call: &Invocation<'_>) -> Result<Self, NodeError> {
         Ok(call.task.clone())
     }
 }
@@ -49,7 +49,7 @@ impl<S: State> FromTask<S> for Task {
 pub struct Ctx<T>(pub T);
 
 impl<S: State, T: Clone + Send + Sync + 'static> FromTask<S> for Ctx<T> {
-    fn from_task(call: &mut Invocation) -> Result<Self, NodeError> {
+    fn from_task(call: &Invocation<'_>) -> Result<Self, NodeError> {
         let name = std::any::type_name::<T>();
         let found = call.task.context::<T>();
         found.map(Ctx).ok_or_else(|| {
@@ -68,9 +68,9 @@ impl<S: State, T: Clone + Send + Sync + 'static> FromTask<S> for Ctx<T> {
 #[derive(Clone, Debug)]
 pub struct Arg<T>(pub T);
 
-impl<S: State, T: DeserializeOwned + Clone + 'static> FromTask<S> for Arg<T> {
-    fn from_task(call: &mut Invocation) -> Result<Self, NodeError> {
-        let arg = call.arg.clone().ok_or_else(|| {
+impl<S: State, T: DeserializeOwned + Clone + Send + Sync + 'static> FromTask<S> for Arg<T> {
+    fn from_task(call: &Invocation<'_>) -> Result<Self, NodeError> {
+        let arg = call.arg.cloned().ok_or_else(|| {
             NodeError::permanent(format!(
                 "node `{}` takes an argument, but was triggered by an edge; run it with a `Dispatch`",
                 call.task.name()
@@ -87,8 +87,8 @@ impl<S: State, T: DeserializeOwned + Clone + 'static> FromTask<S> for Arg<T> {
 }
 
 /// A node that may be triggered or dispatched to gets what was dispatched, if it was.
-impl<S: State, T: DeserializeOwned + Clone + 'static> FromTask<S> for Option<Arg<T>> {
-    fn from_task(call: &mut Invocation) -> Result<Self, NodeError> {
+impl<S: State, T: DeserializeOwned + Clone + Send + Sync + 'static> FromTask<S> for Option<Arg<T>> {
+    fn from_task(call: &Invocation<'_>) -> Result<Self, NodeError> {
         call.arg.is_some().then(|| <Arg<T> as FromTask<S>>::from_task(call)).transpose()
     }
 }
@@ -110,7 +110,7 @@ pub trait View<S: State>: Sized + Send + 'static {
 pub struct In<V>(pub V);
 
 impl<S: State, V: View<S>> FromTask<S> for In<V> {
-    fn from_task(call: &mut Invocation) -> Result<Self, NodeError> {
+    fn from_task(call: &Invocation<'_>) -> Result<Self, NodeError> {
         let state = <Arc<S> as FromTask<S>>::from_task(call)?;
         Ok(In(V::view(&state)))
     }
@@ -131,8 +131,8 @@ pub struct Failure {
 }
 
 impl<S: State> FromTask<S> for Failure {
-    fn from_task(call: &mut Invocation) -> Result<Self, NodeError> {
-        call.failure.clone().ok_or_else(|| {
+    fn from_task(call: &Invocation<'_>) -> Result<Self, NodeError> {
+        call.failure.cloned().ok_or_else(|| {
             NodeError::permanent(format!("node `{}` is no error handler", call.task.name()))
         })
     }

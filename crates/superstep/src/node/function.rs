@@ -100,15 +100,14 @@ macro_rules! functions {
             R::Output: IntoOutput<S>,
             $($argument: FromTask<S> + Send + 'static,)*
         {
-            #[allow(non_snake_case, unused_mut, unused_variables)]
-            fn run(&self, mut call: Invocation) -> BoxFuture<Result<Output, NodeError>> {
+            #[allow(non_snake_case, unused_variables)]
+            fn run(&self, call: Invocation<'_>) -> BoxFuture<Result<Output, NodeError>> {
                 $(
-                    let $argument = match $argument::from_task(&mut call) {
+                    let $argument = match $argument::from_task(&call) {
                         Ok(argument) => argument,
                         Err(error) => return Box::pin(std::future::ready(Err(error))),
                     };
                 )*
-                drop(call);
                 let future = (self.run.0)($($argument),*);
                 Box::pin(async move { future.await.into_output() })
             }
@@ -129,15 +128,14 @@ macro_rules! functions {
             R: IntoOutput<S>,
             $($argument: FromTask<S> + Send + 'static,)*
         {
-            #[allow(non_snake_case, unused_mut, unused_variables)]
-            fn run(&self, mut call: Invocation) -> BoxFuture<Result<Output, NodeError>> {
+            #[allow(non_snake_case, unused_variables)]
+            fn run(&self, call: Invocation<'_>) -> BoxFuture<Result<Output, NodeError>> {
                 $(
-                    let $argument = match $argument::from_task(&mut call) {
+                    let $argument = match $argument::from_task(&call) {
                         Ok(argument) => argument,
                         Err(error) => return Box::pin(std::future::ready(Err(error))),
                     };
                 )*
-                drop(call);
                 // Runs when it is polled, so that a spawned node runs where it was spawned.
                 let run = self.run.0.clone();
                 Box::pin(async move { run($($argument),*).into_output() })

@@ -42,7 +42,7 @@ pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send + 'static>>
 
 /// What the kernel runs: a node with the types of its arguments erased.
 pub(crate) trait Node: Send + Sync {
-    fn run(&self, call: Invocation) -> BoxFuture<Result<Output, NodeError>>;
+    fn run(&self, call: Invocation<'_>) -> BoxFuture<Result<Output, NodeError>>;
 
     /// Types of the context it asks for, with their names.
     fn needs(&self) -> Vec<(TypeId, &'static str)> {
@@ -71,16 +71,16 @@ impl fmt::Debug for AnyNode {
 }
 
 /// One execution of a node: where its arguments come from.
-pub struct Invocation {
-    pub(crate) task: Task,
-    pub(crate) cells: Arc<dyn Any + Send + Sync>,
-    pub(crate) arg: Option<Payload>,
+pub struct Invocation<'a> {
+    pub(crate) task: &'a Task,
+    pub(crate) cells: &'a Arc<dyn Any + Send + Sync>,
+    pub(crate) arg: Option<&'a Payload>,
     /// The input of the run, for the node that takes it.
-    pub(crate) start: Option<StartValue>,
-    pub(crate) failure: Option<Failure>,
+    pub(crate) start: Option<&'a StartValue>,
+    pub(crate) failure: Option<&'a Failure>,
 }
 
-impl fmt::Debug for Invocation {
+impl fmt::Debug for Invocation<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Invocation").field("task", &self.task).finish_non_exhaustive()
     }

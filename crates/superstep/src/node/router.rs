@@ -3,6 +3,8 @@ use std::future::Future;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use smallvec::{SmallVec, smallvec};
+
 use super::BoxFuture;
 use super::command::{Dispatch, Goto, IntoGoto};
 use crate::engine::Task;
@@ -27,7 +29,7 @@ pub(crate) trait Router: Send + Sync {
 #[derive(Clone, Debug, Default)]
 pub struct Routes {
     /// Where to go, in order. `None` in place of a name means that the router gave no answer.
-    pub(crate) to: Vec<Option<Goto>>,
+    pub(crate) to: SmallVec<[Option<Goto>; 1]>,
 }
 
 impl Routes {
@@ -48,6 +50,16 @@ pub trait IntoRoutes {
     /// # Errors
     /// The router's own error.
     fn into_routes(self) -> Result<Routes, NodeError>;
+
+    /// Adds the places it leads to, for lists of many.
+    #[doc(hidden)]
+    fn add_to(self, routes: &mut Routes) -> Result<(), NodeError>
+    where
+        Self: Sized,
+    {
+        routes.to.extend(self.into_routes()?.to);
+        Ok(())
+    }
 }
 
 impl IntoRoutes for Routes {
@@ -56,23 +68,36 @@ impl IntoRoutes for Routes {
     }
 }
 
-macro_rules! routes_through_goto {
-    ($($kind:ty),*) => {
+macro_rules! one_route {
+    ($($kind:ty => $goto:expr),* $(,)?) => {
         $(impl IntoRoutes for $kind {
             fn into_routes(self) -> Result<Routes, NodeError> {
-                Ok(Routes::to(self))
+                let mut routes = Routes::default();
+                self.add_to(&mut routes)?;
+                Ok(routes)
+            }
+
+            fn add_to(self, routes: &mut Routes) -> Result<(), NodeError> {
+                routes.to.push(Some($goto(self)));
+                Ok(())
             }
         })*
     };
 }
 
-routes_through_goto!(&str, String, Arc<str>, Dispatch, Goto);
+one_route! {
+    &str => |name: &str| Goto::Node(name.into()),
+    String => |name: String| Goto::Node(name.into()),
+    Arc<str> => Goto::Node,
+    Dispatch => Goto::Dispatch,
+    Goto => std::convert::identity,
+}
 
 impl<T: IntoRoutes> IntoRoutes for Vec<T> {
     fn into_routes(self) -> Result<Routes, NodeError> {
-        let mut all = Routes::default();
+        let mut all = Routes { to: SmallVec::with_capacity(self.len()) };
         for item in self {
-            all.to.extend(item.into_routes()?.to);
+            item.add_to(&mut all)?;
         }
         Ok(all)
     }
@@ -86,7 +111,7 @@ impl<T: IntoRoutes, const N: usize> IntoRoutes for [T; N] {
 
 impl<T: IntoRoutes> IntoRoutes for Option<T> {
     fn into_routes(self) -> Result<Routes, NodeError> {
-        self.map_or(Ok(Routes { to: vec![None] }), IntoRoutes::into_routes)
+        self.map_or(Ok(Routes { to: smallvec![None] }), IntoRoutes::into_routes)
     }
 }
 

@@ -1,11 +1,9 @@
 use std::fmt;
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, OnceLock};
 
 use tokio::sync::Notify;
-
-use crate::engine::lock;
 
 /// Asks runs to stop: at the next boundary between supersteps, or at once.
 ///
@@ -18,7 +16,7 @@ pub struct RunControl {
 
 #[derive(Default)]
 struct Shared {
-    reason: Mutex<Option<Arc<str>>>,
+    reason: OnceLock<Arc<str>>,
     now: AtomicBool,
     told: Notify,
 }
@@ -32,7 +30,7 @@ impl RunControl {
     /// Lets the superstep that is running complete, stores its checkpoint, and ends the run with
     /// [`Outcome::Drained`](crate::Outcome::Drained). The first reason that was given stays.
     pub fn request_drain(&self, reason: impl Into<Arc<str>>) {
-        lock(&self.shared.reason).get_or_insert_with(|| reason.into());
+        self.shared.reason.get_or_init(|| reason.into());
     }
 
     /// Ends the run with [`Outcome::Drained`](crate::Outcome::Drained) without waiting for the superstep: tasks that run
@@ -48,12 +46,12 @@ impl RunControl {
 
     /// Why the run is to stop, if it is.
     pub fn drain_reason(&self) -> Option<Arc<str>> {
-        lock(&self.shared.reason).clone()
+        self.shared.reason.get().cloned()
     }
 
     /// Whether the run is to stop.
     pub fn drain_requested(&self) -> bool {
-        lock(&self.shared.reason).is_some()
+        self.shared.reason.get().is_some()
     }
 
     /// Completes when runs are to stop at once.

@@ -154,7 +154,7 @@ pub(crate) async fn run_beside<S: State, O>(
     input: Input,
 ) -> Result<Outcome<O>, RunError> {
     let superstep = &task.inner.superstep;
-    let around = &superstep.run;
+    let around = &superstep.setting.run;
     if around.thread.as_ref() == Some(&thread) {
         return Err(RunError::Invalid(format!(
             "node `{}` runs on thread `{thread}` itself; call a graph that is to be part of it with `invoke`",
@@ -164,7 +164,7 @@ pub(crate) async fn run_beside<S: State, O>(
     let inner = graph.inner().clone();
     let context = around.context.extended(&graph.context);
     check_context(&inner.layout, &context)?;
-    let saver = superstep.saver.clone().or_else(|| inner.saver.clone());
+    let saver = superstep.setting.saver.clone().or_else(|| inner.saver.clone());
     let run = Run {
         thread: Some(thread),
         keeps: saver.is_some(),
@@ -260,7 +260,7 @@ fn check_input(graph: &Compiled, start: StartValue) -> Result<StartValue, RunErr
             message: format!("the input is no update: {error}"),
             code: Some(crate::error::Code::InvalidGraphNodeReturnValue),
         })?;
-    problems.extend(writes.unknown.keys().map(|key| {
+    problems.extend(writes.unknown_keys().map(|key| {
         let near = nearest(key, layout.channels.iter().map(|spec| &*spec.name));
         format!("the input has the unknown key `{key}`{near}")
     }));

@@ -47,6 +47,11 @@ where
         Ok(())
     }
 
+    fn set(&self, state: &mut S, value: Payload) -> Result<(), ChannelError> {
+        *(self.get_mut)(state) = value.take::<T>().map_err(mismatch)?;
+        Ok(())
+    }
+
     fn swap(&self, state: &mut S, value: Payload) -> Result<Taken, ChannelError> {
         let value = value.take::<T>().map_err(mismatch)?;
         Ok(Taken::new(Undo::Restore(std::mem::replace((self.get_mut)(state), value))))

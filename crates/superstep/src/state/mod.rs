@@ -79,7 +79,7 @@ mod writes;
 pub use field::{FieldValue, UpdateValue};
 pub use message::{Identified, Message, MessageUpdate};
 pub use reduce::{Append, Last, Max, Merge, Messages, Reducer, Sum, Undo, Union};
-pub(crate) use row::Row;
+pub(crate) use row::{OpenRow, Row};
 pub(crate) use schema::ErasedSchema;
 pub(crate) use schema::Spec;
 pub use schema::{Channel, ChannelError, Deltas, Kind, Managed, Schema, Taken};

@@ -1,6 +1,6 @@
 use std::any::Any;
 use std::fmt;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use superstep_checkpoint::{Blob, Error, Map, Value};
 
@@ -10,9 +10,12 @@ use super::writes::{Payload, WriteValue};
 /// The user's state together with the schema that knows its type.
 #[derive(Clone)]
 pub(crate) struct Row {
-    cells: Arc<dyn Any + Send + Sync>,
+    /// Nothing while it is lent out.
+    cells: Option<Arc<dyn Any + Send + Sync>>,
     schema: Arc<dyn ErasedSchema>,
 }
+
+const LENT: &str = "nobody looks at a state that is lent out";
 
 impl fmt::Debug for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -22,52 +25,50 @@ impl fmt::Debug for Row {
 
 impl Row {
     pub(crate) fn new(cells: Arc<dyn Any + Send + Sync>, schema: Arc<dyn ErasedSchema>) -> Self {
-        Self { cells, schema }
+        Self { cells: Some(cells), schema }
     }
 
-    /// A row without a state, to stand in for one that was lent out.
-    pub(crate) fn hollow(like: &Self) -> Self {
-        static HOLLOW: LazyLock<Arc<Hollow>> = LazyLock::new(|| Arc::new(Hollow));
-        Self { cells: HOLLOW.clone(), schema: like.schema.clone() }
+    /// The row itself; what stays behind is hollow, and good for nothing until it gets a row back.
+    pub(crate) fn take(&mut self) -> Self {
+        Self { cells: self.cells.take(), schema: self.schema.clone() }
     }
 
     pub(crate) fn is_hollow(&self) -> bool {
-        self.cells.is::<Hollow>()
+        self.cells.is_none()
     }
 
     /// The state itself. Whoever keeps it makes the next barrier clone the state once.
     pub(crate) fn cells(&self) -> &Arc<dyn Any + Send + Sync> {
-        &self.cells
+        self.cells.as_ref().expect(LENT)
     }
 
     /// The state for writing: in place if nobody else holds it, else a clone.
     pub(crate) fn open(&mut self) -> OpenRow<'_> {
-        if Arc::get_mut(&mut self.cells).is_none() {
-            self.cells = self.schema.fork(&*self.cells);
+        let cells = self.cells.as_mut().expect(LENT);
+        if Arc::get_mut(cells).is_none() {
+            *cells = self.schema.fork(&**cells);
         }
-        let cells = Arc::get_mut(&mut self.cells).expect("a new clone has one owner");
+        let cells = Arc::get_mut(cells).expect("a new clone has one owner");
         OpenRow { cells, schema: &*self.schema }
     }
 
     /// Whether writing would be in place.
     pub(crate) fn is_alone(&mut self) -> bool {
-        Arc::get_mut(&mut self.cells).is_some()
+        self.cells.as_mut().is_some_and(|cells| Arc::get_mut(cells).is_some())
     }
 
     pub(crate) fn value(&self, at: usize) -> Result<Value, Error> {
-        self.schema.value(&*self.cells, at)
+        self.schema.value(&**self.cells(), at)
     }
 
     pub(crate) fn encode(&self, at: usize) -> Result<Blob, Error> {
-        self.schema.encode(&*self.cells, at)
+        self.schema.encode(&**self.cells(), at)
     }
 
     pub(crate) fn size(&self, at: usize) -> Option<usize> {
-        self.schema.size(&*self.cells, at)
+        self.schema.size(&**self.cells(), at)
     }
 }
-
-struct Hollow;
 
 /// A row that is being written.
 pub(crate) struct OpenRow<'a> {
@@ -84,8 +85,13 @@ impl OpenRow<'_> {
     pub(crate) fn write(&mut self, at: usize, write: WriteValue) -> Result<(), ChannelError> {
         match write {
             WriteValue::Update(update) => self.schema.reduce(self.cells, at, update),
-            WriteValue::Overwrite(value) => self.schema.swap(self.cells, at, value).map(drop),
+            WriteValue::Overwrite(value) => self.schema.set(self.cells, at, value),
         }
+    }
+
+    /// Replaces the value.
+    pub(crate) fn set(&mut self, at: usize, value: Payload) -> Result<(), ChannelError> {
+        self.schema.set(self.cells, at, value)
     }
 
     /// Replaces the value and returns what puts the old one back.

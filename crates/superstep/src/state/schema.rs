@@ -81,6 +81,10 @@ pub trait Channel<S>: Send + Sync {
     }
     /// Folds an update in.
     fn reduce(&self, state: &mut S, update: Payload) -> Result<(), ChannelError>;
+    /// Replaces the value.
+    fn set(&self, state: &mut S, value: Payload) -> Result<(), ChannelError> {
+        self.swap(state, value).map(drop)
+    }
     /// Replaces the value and returns what puts the old one back.
     fn swap(&self, state: &mut S, value: Payload) -> Result<Taken, ChannelError>;
     /// Empties the channel and returns what puts the value back.
@@ -244,7 +248,7 @@ impl<S: State> Schema<S> {
     /// A key that is no channel, with the nearest name; a value its channel does not take. All problems at once.
     pub fn parse(&self, update: Value) -> Result<Writes, Error> {
         let (writes, mut problems) = ErasedSchema::parse_map(self, update)?;
-        problems.extend(writes.unknown.keys().map(|key| {
+        problems.extend(writes.unknown_keys().map(|key| {
             let near = crate::error::nearest(key, self.names().map(|name| &**name));
             format!("the update has the unknown key `{key}`{near}")
         }));
@@ -263,6 +267,12 @@ pub(crate) trait ErasedSchema: Send + Sync {
         state: &mut (dyn Any + Send + Sync),
         at: usize,
         update: Payload,
+    ) -> Result<(), ChannelError>;
+    fn set(
+        &self,
+        state: &mut (dyn Any + Send + Sync),
+        at: usize,
+        value: Payload,
     ) -> Result<(), ChannelError>;
     fn swap(
         &self,
@@ -325,6 +335,15 @@ impl<S: State> ErasedSchema for Schema<S> {
         update: Payload,
     ) -> Result<(), ChannelError> {
         self.entries[at].ops.reduce(own_mut(state), update)
+    }
+
+    fn set(
+        &self,
+        state: &mut (dyn Any + Send + Sync),
+        at: usize,
+        value: Payload,
+    ) -> Result<(), ChannelError> {
+        self.entries[at].ops.set(own_mut(state), value)
     }
 
     fn swap(
@@ -390,11 +409,12 @@ impl<S: State> ErasedSchema for Schema<S> {
             return Err(Error::codec(format_args!("expected a map of channels, found {update}")));
         };
         let mut writes = Writes::new();
+        let mut unknown = Map::new();
         let mut problems = Vec::new();
         for (key, value) in map {
             let Some(at) = self.entries.iter().position(|entry| *entry.spec.name == *key) else {
                 if !self.managed.iter().any(|(name, _)| **name == *key) {
-                    writes.unknown.insert(key, value);
+                    unknown.insert(key, value);
                 }
                 continue;
             };
@@ -404,6 +424,9 @@ impl<S: State> ErasedSchema for Schema<S> {
                     problems.push(format!("channel `{key}` cannot take the update: {error}"));
                 }
             }
+        }
+        if !unknown.is_empty() {
+            writes.set_unknown(unknown);
         }
         Ok((writes, problems))
     }

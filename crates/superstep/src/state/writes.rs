@@ -1,8 +1,10 @@
 use std::any::Any;
 use std::fmt;
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use smallvec::SmallVec;
 use superstep_checkpoint::{Blob, Error, Ext, Map, Value, from_value, to_value};
 
 use super::State;
@@ -16,22 +18,18 @@ pub trait Update<S: State>: Send + 'static {
     fn into_writes(self) -> Writes;
 }
 
-/// A value on its way to a channel or a node, its type erased.
-pub struct Payload(Box<dyn AnyPayload>);
+/// A value on its way to a channel or a node, its type erased. Cheap to clone.
+#[derive(Clone)]
+pub struct Payload(Arc<dyn AnyPayload>);
 
 trait AnyPayload: Send + Sync {
-    fn clone_box(&self) -> Box<dyn AnyPayload>;
     fn to_value(&self) -> Result<Value, Error>;
     fn encode(&self) -> Result<Blob, Error>;
     fn as_any(&self) -> &dyn Any;
-    fn into_any(self: Box<Self>) -> Box<dyn Any>;
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 }
 
-impl<T: Serialize + Clone + Send + Sync + 'static> AnyPayload for T {
-    fn clone_box(&self) -> Box<dyn AnyPayload> {
-        Box::new(self.clone())
-    }
-
+impl<T: Serialize + Send + Sync + 'static> AnyPayload for T {
     fn to_value(&self) -> Result<Value, Error> {
         to_value(self)
     }
@@ -44,15 +42,15 @@ impl<T: Serialize + Clone + Send + Sync + 'static> AnyPayload for T {
         self
     }
 
-    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
         self
     }
 }
 
 impl Payload {
     /// Erases the type of a value.
-    pub fn new<T: Serialize + Clone + Send + Sync + 'static>(value: T) -> Self {
-        Self(Box::new(value))
+    pub fn new<T: Serialize + Send + Sync + 'static>(value: T) -> Self {
+        Self(Arc::new(value))
     }
 
     /// The value, if it is a `T`.
@@ -60,15 +58,15 @@ impl Payload {
         self.0.as_any().downcast_ref()
     }
 
-    /// The value as a `T`: as it is, or decoded if it came out of storage.
+    /// The value as a `T`: as it is, or decoded if it came out of storage. It is cloned only if somebody else holds it.
     ///
     /// # Errors
     /// The value is of another type.
-    pub fn take<T: DeserializeOwned + 'static>(self) -> Result<T, Error> {
+    pub fn take<T: DeserializeOwned + Clone + Send + Sync + 'static>(self) -> Result<T, Error> {
         match self.0.into_any().downcast::<T>() {
-            Ok(value) => Ok(*value),
+            Ok(value) => Ok(Arc::unwrap_or_clone(value)),
             Err(other) => match other.downcast::<Value>() {
-                Ok(value) => from_value(*value),
+                Ok(value) => from_value(Arc::unwrap_or_clone(value)),
                 Err(_) => Err(Error::codec(format_args!(
                     "the value is not of type `{}`",
                     std::any::type_name::<T>()
@@ -91,12 +89,6 @@ impl Payload {
     /// The type's `Serialize` fails.
     pub fn encode(&self) -> Result<Blob, Error> {
         self.0.encode()
-    }
-}
-
-impl Clone for Payload {
-    fn clone(&self) -> Self {
-        Self(self.0.clone_box())
     }
 }
 
@@ -139,11 +131,18 @@ impl WriteValue {
 /// Writes to the channels of a state, by position of the channel in its [`Schema`](super::Schema).
 #[derive(Clone, Debug, Default)]
 pub struct Writes {
-    pub(crate) list: Vec<(usize, WriteValue)>,
-    /// Updates that are data, to be checked against the channels of the graph they reach.
-    pub(crate) data: Vec<Value>,
+    pub(crate) list: SmallVec<[(usize, WriteValue); 2]>,
+    /// Typed updates, which most are, have none of this.
+    loose: Option<Box<Loose>>,
+}
+
+/// What is still data, or was when it came.
+#[derive(Clone, Debug, Default)]
+struct Loose {
+    /// Updates that have to be checked against the channels of the graph they reach.
+    data: Vec<Value>,
     /// Keys of such an update that name no channel.
-    pub(crate) unknown: Map,
+    unknown: Map,
 }
 
 impl Writes {
@@ -153,38 +152,60 @@ impl Writes {
     }
 
     /// Adds a write of `value` to the channel at this position.
-    pub fn push<U: Serialize + Clone + Send + Sync + 'static>(&mut self, channel: usize, value: U) {
+    pub fn push<U: Serialize + Send + Sync + 'static>(&mut self, channel: usize, value: U) {
         self.list.push((channel, WriteValue::Update(Payload::new(value))));
     }
 
     /// Adds a write that replaces the value of the channel at this position, whatever its reducer.
-    pub fn overwrite<T: Serialize + Clone + Send + Sync + 'static>(
-        &mut self,
-        channel: usize,
-        value: T,
-    ) {
+    pub fn overwrite<T: Serialize + Send + Sync + 'static>(&mut self, channel: usize, value: T) {
         self.list.push((channel, WriteValue::Overwrite(Payload::new(value))));
     }
 
     /// An update that is data. It is checked against the channels of the graph it reaches: a map of channels, or a list
     /// of pairs of channel and value.
     pub fn data(value: Value) -> Self {
-        Self { data: vec![value], ..Self::default() }
+        let loose = Loose { data: vec![value], unknown: Map::new() };
+        Self { list: SmallVec::new(), loose: Some(Box::new(loose)) }
+    }
+
+    /// Whether some of it is data that has to be checked.
+    pub(crate) fn is_unchecked(&self) -> bool {
+        self.loose.as_ref().is_some_and(|loose| !loose.data.is_empty())
+    }
+
+    /// The keys of updates given as data that name no channel.
+    pub(crate) fn unknown(&self) -> Option<&Map> {
+        self.loose.as_ref().map(|loose| &loose.unknown).filter(|unknown| !unknown.is_empty())
+    }
+
+    pub(crate) fn unknown_keys(&self) -> impl Iterator<Item = &String> {
+        self.unknown().into_iter().flat_map(Map::keys)
+    }
+
+    pub(crate) fn set_unknown(&mut self, unknown: Map) {
+        self.loose.get_or_insert_default().unknown = unknown;
+    }
+
+    pub(crate) fn forget_unknown(&mut self) {
+        if let Some(loose) = &mut self.loose {
+            loose.unknown.clear();
+        }
     }
 
     /// How many writes there are.
     pub fn len(&self) -> usize {
-        self.list.len() + self.data.len()
+        self.list.len() + self.loose.as_ref().map_or(0, |loose| loose.data.len())
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.list.is_empty() && self.data.is_empty()
+        self.list.is_empty() && !self.is_unchecked()
     }
 
     /// The same writes with what is data turned into typed writes.
     pub(crate) fn resolved(mut self, schema: &dyn ErasedSchema) -> Result<Self, Unfit> {
-        for data in std::mem::take(&mut self.data) {
+        let data = self.loose.as_mut().map(|loose| std::mem::take(&mut loose.data));
+        for data in data.unwrap_or_default() {
             match data {
                 Value::Null => {}
                 Value::Map(_) => self.add_map(schema, data)?,
@@ -214,8 +235,11 @@ impl Writes {
 
     pub(crate) fn extend(&mut self, other: Self) {
         self.list.extend(other.list);
-        self.data.extend(other.data);
-        self.unknown.extend(other.unknown);
+        if let Some(other) = other.loose {
+            let loose = self.loose.get_or_insert_default();
+            loose.data.extend(other.data);
+            loose.unknown.extend(other.unknown);
+        }
     }
 }
 

@@ -123,7 +123,7 @@ impl Journal {
 
     pub(crate) fn begins(&self, task: &Task) -> usize {
         let mut inner = lock(&self.inner);
-        let run = Arc::downgrade(&task.inner.superstep.run);
+        let run = Arc::downgrade(&task.inner.superstep.setting.run);
         let known = inner.runs.iter().position(|known| known.ptr_eq(&run));
         let run = known.unwrap_or_else(|| {
             inner.runs.push(run);
@@ -133,7 +133,7 @@ impl Journal {
             name: super::place(task),
             run: run + 1,
             step: task.step(),
-            ns: task.inner.superstep.ns.to_string(),
+            ns: task.inner.superstep.setting.ns.to_string(),
             task: task.id(),
             attempt: task.attempt(),
             end: None,

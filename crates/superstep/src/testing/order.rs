@@ -65,7 +65,7 @@ impl CompletionOrder {
 
     /// A number that depends on the place of the task alone: ids of checkpoints and tasks are others in each run.
     fn draw(&self, task: &Task, what: &str) -> u64 {
-        let place = (task.step(), task.attempt(), super::place(task), task.inner.path.text());
+        let place = (task.step(), task.attempt(), super::place(task), task.path());
         xxh3_64(format!("{} {what} {place:?}", self.seed).as_bytes())
     }
 }

@@ -19,7 +19,7 @@ use super::model::{Group, STATE, executed, text};
 struct MaybeArg(Option<i64>);
 
 impl FromTask<Table> for MaybeArg {
-    fn from_task(call: &mut Invocation) -> Result<Self, NodeError> {
+    fn from_task(call: &Invocation<'_>) -> Result<Self, NodeError> {
         Ok(Self(<Arg<i64> as FromTask<Table>>::from_task(call).ok().map(|arg| arg.0)))
     }
 }

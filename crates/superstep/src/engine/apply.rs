@@ -76,19 +76,19 @@ pub(crate) enum Fault {
 pub(crate) fn apply(
     layout: &Layout,
     head: &mut Head,
-    mut tasks: Vec<Applied>,
+    tasks: &mut [Applied],
     undo: bool,
 ) -> Result<(), Box<ApplyError>> {
     let superstep = tasks.iter().any(|task| task.actor != Actor::Input);
-    let state = take_state(&mut tasks);
+    let state = take_state(tasks);
     // Only this can fail, so it comes first.
     let changes = fold(layout, head, state, superstep, undo)?;
 
-    for task in &tasks {
+    for task in &*tasks {
         mark_seen(layout, head, &task.actor);
     }
     let next = head.newest + 1;
-    for task in &tasks {
+    for task in &*tasks {
         if let Actor::Triggered(node) | Actor::StoodIn(node) = task.actor {
             consume(layout, head, node, next);
         }
@@ -122,8 +122,8 @@ pub(crate) fn apply(
 type StateWrite = (usize, usize, WriteValue);
 
 /// Takes the writes to state channels out of the tasks: by channel, and then in task order.
-fn take_state(tasks: &mut [Applied]) -> SmallVec<[StateWrite; 4]> {
-    let mut state = SmallVec::<[StateWrite; 4]>::new();
+fn take_state(tasks: &mut [Applied]) -> SmallVec<[StateWrite; 2]> {
+    let mut state = SmallVec::<[StateWrite; 2]>::new();
     for (position, task) in tasks.iter_mut().enumerate() {
         for write in task.writes.extract_if(.., |write| matches!(write, Write::State(..))) {
             if let Write::State(at, value) = write {
@@ -176,13 +176,13 @@ fn consume(layout: &Layout, head: &mut Head, node: usize, next: u64) {
 fn control(
     layout: &Layout,
     head: &mut Head,
-    tasks: Vec<Applied>,
+    tasks: &mut [Applied],
     next: u64,
     updated: &mut Vec<Slot>,
 ) {
     let mut sends = Vec::new();
     for task in tasks {
-        for write in task.writes {
+        for write in std::mem::take(&mut task.writes) {
             match write {
                 Write::Branch(control, mark) => {
                     head.controls[control].mark(mark);
@@ -215,7 +215,7 @@ fn control(
 fn fold(
     layout: &Layout,
     head: &mut Head,
-    state: SmallVec<[StateWrite; 4]>,
+    state: SmallVec<[StateWrite; 2]>,
     superstep: bool,
     undo: bool,
 ) -> Result<SmallVec<[(usize, bool); 4]>, Box<ApplyError>> {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use smallvec::SmallVec;
 use superstep_checkpoint::{
     AnyCheckpointer, Blob, CheckpointId, Error, Interrupt, InterruptId, Metadata, Put, Source,
     TaskId, TaskWrites, Value,
@@ -120,6 +121,8 @@ pub(super) struct Driver {
     pub(super) caller: Option<Caller>,
     pub(super) emitter: Arc<Emitter>,
     setting: Arc<Setting>,
+    /// What earlier supersteps no longer need, to be used again.
+    spare: Spare,
     pub(super) head: Head,
     pub(super) recorder: Recorder,
     pub(super) pending: Pending,
@@ -145,6 +148,16 @@ pub(super) struct Driver {
     pub(super) background: Option<Saving>,
     /// A checkpoint that was made but, storing only at the end, not stored.
     pub(super) dirty: bool,
+}
+
+/// The tasks of a superstep with their writes. Most supersteps have one.
+type Ran = SmallVec<[Applied; 1]>;
+
+/// Allocations that outlive their superstep.
+#[derive(Default)]
+struct Spare {
+    entries: Vec<Entry>,
+    superstep: Option<Arc<Superstep>>,
 }
 
 /// Why the supersteps ended.
@@ -189,6 +202,7 @@ impl Driver {
         );
         let mut driver = Self {
             setting: Arc::new(setting),
+            spare: Spare::default(),
             head: Head::new(&layout),
             recorder: Recorder::new(&layout),
             pending: Pending::default(),
@@ -259,7 +273,7 @@ impl Driver {
                     return Ok(stop);
                 }
             };
-            self.barrier(&superstep, entries).await?;
+            self.barrier(superstep, entries).await?;
             if self.stops_at(&self.breakpoints.after, names.into_iter()) {
                 let superstep = self.superstep();
                 let entries = self.entries(&superstep);
@@ -283,7 +297,17 @@ impl Driver {
         if self.layout.nests {
             superstep.filled.clone_from(&self.head.filled);
         }
-        Arc::new(superstep)
+        match self.spare.superstep.take() {
+            Some(mut spare) => match Arc::get_mut(&mut spare) {
+                Some(used) => {
+                    *used = superstep;
+                    spare
+                }
+                // A task of it is still known to somebody.
+                None => Arc::new(superstep),
+            },
+            None => Arc::new(superstep),
+        }
     }
 
     fn is_touched(&self) -> bool {
@@ -294,8 +318,9 @@ impl Driver {
     }
 
     /// The tasks that are planned, ready to run.
-    pub(super) fn entries(&self, superstep: &Arc<Superstep>) -> Vec<Entry> {
-        let mut entries = Vec::with_capacity(self.head.sends.len() + 1);
+    pub(super) fn entries(&mut self, superstep: &Arc<Superstep>) -> Vec<Entry> {
+        let mut entries = std::mem::take(&mut self.spare.entries);
+        entries.reserve(self.head.sends.len() + 1);
         let run = |planned| entries.push(Entry::new(superstep, planned));
         plan_each(&self.layout, &self.head, run);
         entries
@@ -380,17 +405,18 @@ impl Driver {
     /// Applies a superstep and stores the checkpoint.
     async fn barrier(
         &mut self,
-        superstep: &Arc<Superstep>,
+        superstep: Arc<Superstep>,
         mut entries: Vec<Entry>,
     ) -> Result<(), RunError> {
-        let tasks = self.applied(superstep, &mut entries);
+        let mut tasks = self.applied(&superstep, &mut entries);
         self.note_overwrites(&tasks);
         // Storing at the end stores the head, so it must not be left half changed.
         let undo = self.run.durability == Durability::Exit;
-        if let Err(error) = apply(&self.layout, &mut self.head, tasks, undo) {
+        if let Err(error) = apply(&self.layout, &mut self.head, &mut tasks, undo) {
             return Err(Box::pin(self.fail_barrier(&error, &entries)).await);
         }
-        drop(entries);
+        entries.clear();
+        self.spare = Spare { entries, superstep: Some(superstep) };
         self.emitter.values_if_changed(&self.head);
         if !self.pending.is_clear() {
             self.force_dropped_deltas();
@@ -414,9 +440,9 @@ impl Driver {
     }
 
     /// The tasks of a superstep in the order in which their writes are folded. The entries are sorted alike.
-    pub(super) fn applied(&self, superstep: &Superstep, entries: &mut [Entry]) -> Vec<Applied> {
+    pub(super) fn applied(&self, superstep: &Superstep, entries: &mut [Entry]) -> Ran {
         entries.sort_by(|a, b| a.order().cmp(&b.order()));
-        let mut tasks: Vec<_> = entries.iter_mut().map(Entry::applied).collect();
+        let mut tasks: Ran = entries.iter_mut().map(Entry::applied).collect();
         while let Some(name) = superstep.work().calls.pop_first() {
             tasks.push(Applied { actor: Actor::Call(name), writes: Vec::new() });
         }
@@ -621,10 +647,10 @@ impl Driver {
             return;
         }
         let superstep = self.superstep();
-        let tasks = self.applied(&superstep, &mut entries);
+        let mut tasks = self.applied(&superstep, &mut entries);
         // The writes are stored; if they conflict, that is found when the superstep completes.
         let mut shown = self.head.clone();
-        if apply(&self.layout, &mut shown, tasks, false).is_ok() {
+        if apply(&self.layout, &mut shown, &mut tasks, false).is_ok() {
             self.head = shown;
             self.emitter.values_if_changed(&self.head);
         }

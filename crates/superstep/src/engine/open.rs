@@ -118,9 +118,9 @@ impl Driver {
         // Where a command leads on a thread that has not begun is taken in with its update.
         let beside = if begun { Vec::new() } else { std::mem::take(&mut writes) };
         if !writes.is_empty() {
-            let tasks = vec![self.input_writes(writes)];
+            let mut tasks = vec![self.input_writes(writes)];
             let before = self.head.updated.take();
-            apply(&self.layout, &mut self.head, tasks, false)
+            apply(&self.layout, &mut self.head, &mut tasks, false)
                 .map_err(|error| apply_error(&error, &[], self.step))?;
             // What was to run before the command is still to run.
             self.head.updated = before.map(|mut updated| {
@@ -194,7 +194,7 @@ impl Driver {
             tasks.push(self.input_writes(beside));
         }
         tasks.extend(self.discarded());
-        apply(&self.layout, &mut self.head, tasks, false)
+        apply(&self.layout, &mut self.head, &mut tasks, false)
             .map_err(|error| apply_error(&error, &[], self.step))?;
         self.force_dropped_deltas();
         self.pending.clear();

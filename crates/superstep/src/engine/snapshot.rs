@@ -121,7 +121,7 @@ fn apply_commands(layout: &Layout, head: &mut Head, pending: &Pending) -> Result
     let command = Applied { actor: Actor::Input, writes: writes.collect::<Result<_, _>>()? };
     let mut changed = head.clone();
     // A look never fails because of what is waiting to be applied.
-    if apply(layout, &mut changed, vec![command], false).is_ok() {
+    if apply(layout, &mut changed, &mut [command], false).is_ok() {
         *head = changed;
     }
     Ok(())
@@ -147,8 +147,8 @@ fn with_finished(
     }
     finished.sort_by_cached_key(|entry| entry.task.path());
     let mut changed = head.clone();
-    let tasks = finished.iter_mut().map(Entry::applied).collect();
-    Ok(if apply(layout, &mut changed, tasks, false).is_ok() { changed } else { head })
+    let mut tasks: Vec<_> = finished.iter_mut().map(Entry::applied).collect();
+    Ok(if apply(layout, &mut changed, &mut tasks, false).is_ok() { changed } else { head })
 }
 
 async fn task_snapshot(

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -39,8 +39,6 @@ pub(super) type Saving = BoxFuture<Result<(), Error>>;
 /// The futures of a superstep. Sets are made when something is put in: most supersteps need none of them.
 #[derive(Default)]
 pub(super) struct Futures {
-    /// A lone task is polled in place, which is much cheaper than through a set.
-    lone: Option<Running>,
     tasks: Set<Running>,
     waiting: VecDeque<usize>,
     /// Error handlers: they start when the failure they handle is stored.
@@ -106,6 +104,7 @@ impl Futures {
         cx: &mut Context<'_>,
         superstep: &Superstep,
         limit: usize,
+        mut lone: Pin<&mut Option<impl Future<Output = (usize, End, Row)>>>,
         mut begin: impl FnMut(usize) -> Running,
     ) -> Poll<Happened> {
         superstep.setting.watch(cx.waker());
@@ -125,10 +124,10 @@ impl Futures {
             if let Some(saved) = self.saves.poll(cx) {
                 return Poll::Ready(Happened::Saved(saved.map_err(RunError::from)));
             }
-            if let Some(lone) = &mut self.lone
-                && let Poll::Ready((at, end, row)) = lone.as_mut().poll(cx)
+            if let Some(task) = lone.as_mut().as_pin_mut()
+                && let Poll::Ready((at, end, row)) = task.poll(cx)
             {
-                self.lone = None;
+                lone.set(None);
                 return Poll::Ready(Happened::Ended(at, end, row));
             }
             if let Some((at, end, row)) = self.tasks.poll(cx) {
@@ -159,7 +158,7 @@ impl Futures {
                 self.children.push(child.future);
             }
         }
-        let idle = self.lone.is_none()
+        let idle = lone.is_none()
             && self.tasks.is_empty()
             && self.children.is_empty()
             && self.saves.is_empty();
@@ -215,6 +214,8 @@ impl Driver {
         let to_run = |entry: &Entry| entry.writes.is_none() && !entry.handled;
         let mut waiting = entries.iter().enumerate().filter(|(_, e)| to_run(e)).map(|(at, _)| at);
         let mut state = StepState::default();
+        // A lone task is polled in place, which is much cheaper than through a set.
+        let mut lone = pin!(None);
         match (waiting.next(), waiting.next()) {
             // A superstep with a time limit may be given up with its task and all that the task has.
             (Some(at), None) if self.graph.step_timeout.is_none() => {
@@ -222,7 +223,7 @@ impl Driver {
                 let row = self.head.row.take();
                 let mut job = entries[at].job(at, &self.layout, &self.head.controls, row);
                 job.held.lent = true;
-                futures.lone = Some(Box::pin(job.run()));
+                lone.set(Some(job.run()));
                 futures.running = 1;
             }
             (first, second) => {
@@ -236,7 +237,7 @@ impl Driver {
                 let (layout, head) = (&self.layout, &self.head);
                 Box::pin(entries[at].job(at, layout, &head.controls, head.row.clone()).run())
             };
-            let polled = poll_fn(|cx| futures.poll(cx, superstep, limit, begin));
+            let polled = poll_fn(|cx| futures.poll(cx, superstep, limit, lone.as_mut(), begin));
             let happened = match deadline {
                 None => polled.await,
                 Some(deadline) => timeout_at(deadline, polled).await.unwrap_or(Happened::TimedOut),
@@ -250,6 +251,7 @@ impl Driver {
                     let failed =
                         self.ended(superstep, &mut futures, &mut entries, &mut state, at, end)?;
                     if let Some(error) = failed {
+                        lone.set(None);
                         return Err(self.fail(superstep, futures, &entries, error).await);
                     }
                 }
@@ -257,9 +259,13 @@ impl Driver {
                 Happened::TimedOut => {
                     let limit = self.graph.step_timeout.unwrap_or_default();
                     let error = RunError::StepTimeout { step: self.step, limit };
+                    lone.set(None);
                     return Err(self.fail(superstep, futures, &entries, error).await);
                 }
-                Happened::Stopped => return self.stop_now(superstep, futures).await,
+                Happened::Stopped => {
+                    lone.set(None);
+                    return self.stop_now(superstep, futures).await;
+                }
                 Happened::Idle => break,
             }
         }
@@ -432,11 +438,11 @@ impl Driver {
         entries: &[Entry],
         error: RunError,
     ) -> RunError {
-        let Futures { lone, tasks, mut saves, waiting, background, .. } = futures;
+        let Futures { tasks, mut saves, waiting, background, .. } = futures;
         self.background = background;
         self.unsaved.append(&mut superstep.work().unsaved);
         let begun = |at: &usize| !waiting.contains(at);
-        drop((lone, tasks));
+        drop(tasks);
         let mut writes = std::mem::take(&mut self.unsaved);
         for (at, entry) in entries.iter().enumerate() {
             let open = entry.writes.is_none() && !entry.handled && !entry.ended;
@@ -470,8 +476,8 @@ impl Driver {
         superstep: &Superstep,
         futures: Futures,
     ) -> Result<StepEnd, RunError> {
-        let Futures { lone, tasks, children, mut saves, background, .. } = futures;
-        drop((lone, tasks, children));
+        let Futures { tasks, children, mut saves, background, .. } = futures;
+        drop((tasks, children));
         if let Some(row) = superstep.work().lent.take() {
             self.head.row = row;
         }

@@ -199,7 +199,7 @@ impl<'a> Updater<'a> {
         let commands: Vec<Write> = commands.collect::<Result<_, _>>()?;
         if !commands.is_empty() {
             let task = Applied { actor: Actor::Input, writes: commands };
-            apply(&layout, &mut self.head, vec![task], false)
+            apply(&layout, &mut self.head, &mut [task], false)
                 .map_err(|error| apply_error(&error, &[], self.step()))?;
         }
         self.head.updated = None;
@@ -252,7 +252,7 @@ impl<'a> Updater<'a> {
         }
         let names: Vec<_> = tasks.iter().map(|task| task.actor.name(&layout)).collect();
         let overwritten = overwritten(&tasks);
-        apply(&layout, &mut self.head, tasks, false)
+        apply(&layout, &mut self.head, &mut tasks, false)
             .map_err(|error| apply_error(&error, &names, self.step()))?;
         let step = self.step();
         let writes = if self.superseded() || self.stored.is_none() {
@@ -383,7 +383,7 @@ impl<'a> Updater<'a> {
             let state = writes.into_iter().filter(|write| matches!(write, Write::State(..)));
             tasks.push(Applied { actor: entry.actor(), writes: state.collect() });
         }
-        apply(&layout, &mut self.head, tasks, false)
+        apply(&layout, &mut self.head, &mut tasks, false)
             .map_err(|error| apply_error(&error, &[], self.step()))?;
         self.force_snapshots();
         let (step, parent) = (self.step(), self.stored.as_ref().map(|s| s.checkpoint.id));
@@ -403,7 +403,7 @@ impl<'a> Updater<'a> {
         let control = control.ok_or_else(|| invalid("the graph takes no input"))?;
         let task =
             Applied { actor: Actor::Input, writes: vec![Write::Start(control, Arc::new(start))] };
-        apply(&layout, &mut self.head, vec![task], false)
+        apply(&layout, &mut self.head, &mut [task], false)
             .map_err(|error| apply_error(&error, &[], self.step()))?;
         let step = self.stored.as_ref().map_or(-1, |stored| stored.metadata.step + 1);
         self.force_snapshots();

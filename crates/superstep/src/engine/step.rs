@@ -18,7 +18,7 @@ use super::head::Write;
 use super::layout::NodeDef;
 use super::record::{ERROR, ERROR_SOURCE, INTERRUPT, NO_WRITES, RESUME};
 use super::slots;
-use super::superstep::Superstep;
+use super::superstep::{Setting, Superstep};
 use super::task::{Refusal, Suspension, Task};
 use crate::error::{NodeError, RunError};
 use crate::node::{BoxFuture, Output};
@@ -45,6 +45,8 @@ pub(super) struct Futures {
     handlers: VecDeque<usize>,
     children: Set<BoxFuture<()>>,
     pub(super) saves: Set<Saving>,
+    /// What tasks have done that is not being stored yet. What ends together is stored together.
+    batch: Vec<(Task, TaskWrites)>,
     /// What is stored while tasks run, one thing after the other.
     background: Option<Saving>,
     /// Completes when the run is to stop at once. Made when there is something to wait for.
@@ -133,7 +135,7 @@ impl Futures {
             if let Some((at, end, row)) = self.tasks.poll(cx) {
                 return Poll::Ready(Happened::Ended(at, end, row));
             }
-            if self.saves.is_empty() {
+            if self.saves.is_empty() && self.batch.is_empty() {
                 self.waiting.append(&mut self.handlers);
             }
             while self.running < limit
@@ -149,7 +151,12 @@ impl Futures {
                     Poll::Pending => self.tasks.push(task),
                 }
             }
-            while let Some(()) = self.children.poll(cx) {}
+            if self.save_batch(superstep) {
+                continue;
+            }
+            if self.children.poll(cx).is_some() {
+                continue;
+            }
             let started = std::mem::take(&mut superstep.work().started);
             if started.is_empty() && !self.flush(superstep) {
                 break;
@@ -169,6 +176,37 @@ impl Futures {
             return Poll::Ready(Happened::Stopped);
         }
         Poll::Pending
+    }
+
+    /// Begins to store what has ended, unless the superstep has: then it goes with the checkpoint. Returns whether it did.
+    ///
+    /// A task that has started calls which still run has not ended: stored, it would not run again, and neither would they.
+    fn save_batch(&mut self, superstep: &Superstep) -> bool {
+        let waits = self.running > 0 || !self.handlers.is_empty() || !self.children.is_empty();
+        if self.batch.is_empty() || !waits || !self.saves.is_empty() {
+            return false;
+        }
+        let ended = self.take_ended();
+        if ended.is_empty() {
+            return false;
+        }
+        let Setting { saver: Some(saver), run, ns, flushes, .. } = &*superstep.setting else {
+            return false;
+        };
+        if *flushes {
+            superstep.work().unsaved.extend(ended);
+        } else if let Some(thread) = run.thread.clone() {
+            let (saver, ns, id) = (saver.clone(), ns.clone(), superstep.checkpoint);
+            let saved = async move { saver.put_writes(&thread, &ns, id, ended).await };
+            self.saves.push(Box::pin(saved));
+        }
+        true
+    }
+
+    /// What has ended and is not being stored yet.
+    fn take_ended(&mut self) -> Vec<TaskWrites> {
+        let ended = self.batch.extract_if(.., |(task, _)| !task.is_waited_for());
+        ended.map(|(_, writes)| writes).collect()
     }
 
     /// The outermost graph stops for all graphs inside its tasks.
@@ -270,6 +308,7 @@ impl Driver {
             }
         }
         self.background = futures.background.take();
+        self.unsaved.append(&mut futures.take_ended());
         self.unsaved.append(&mut superstep.work().unsaved);
         self.finish_step(entries, state).await
     }
@@ -383,26 +422,16 @@ impl Driver {
         Ok(())
     }
 
-    /// Stores what a task did, unless nothing is stored or it goes with the checkpoint.
+    /// Sees that what a task did is stored, if anything is: now, meanwhile, or with the checkpoint.
     fn store(&mut self, futures: &mut Futures, task: &Task, writes: Vec<(Arc<str>, Blob)>) {
-        let superstep = &task.inner.superstep;
-        let (Some(saver), Some(thread)) = (&self.saver, &self.run.thread) else { return };
+        if self.saver.is_none() {
+            return;
+        }
         let writes = TaskWrites::new(task.id(), task.path(), writes);
-        let last =
-            futures.running == 0 && futures.waiting.is_empty() && futures.handlers.is_empty();
-        if last || self.run.durability == Durability::Exit {
-            self.unsaved.push(writes);
-            return;
+        match self.run.durability {
+            Durability::Sync | Durability::Async => futures.batch.push((task.clone(), writes)),
+            Durability::Exit => self.unsaved.push(writes),
         }
-        if self.run.durability == Durability::Async {
-            superstep.work().unsaved.push(writes);
-            return;
-        }
-        let (saver, thread) = (saver.clone(), thread.clone());
-        let (ns, id) = (self.ns.clone(), self.id);
-        futures
-            .saves
-            .push(Box::pin(async move { saver.put_writes(&thread, &ns, id, vec![writes]).await }));
     }
 
     pub(super) fn encode_output(
@@ -434,10 +463,11 @@ impl Driver {
     async fn fail(
         &mut self,
         superstep: &Superstep,
-        futures: Futures,
+        mut futures: Futures,
         entries: &[Entry],
         error: RunError,
     ) -> RunError {
+        self.unsaved.append(&mut futures.take_ended());
         let Futures { tasks, mut saves, waiting, background, .. } = futures;
         self.background = background;
         self.unsaved.append(&mut superstep.work().unsaved);
@@ -474,8 +504,9 @@ impl Driver {
     async fn stop_now(
         &mut self,
         superstep: &Superstep,
-        futures: Futures,
+        mut futures: Futures,
     ) -> Result<StepEnd, RunError> {
+        self.unsaved.append(&mut futures.take_ended());
         let Futures { tasks, children, mut saves, background, .. } = futures;
         drop((tasks, children));
         if let Some(row) = superstep.work().lent.take() {

@@ -490,6 +490,11 @@ impl Task {
         Inflight(self.clone())
     }
 
+    /// Whether something the task has started still runs.
+    pub(crate) fn is_waited_for(&self) -> bool {
+        self.noted().is_some_and(|scratch| scratch.inflight > 0)
+    }
+
     pub(crate) fn stored(&self) -> Record {
         self.inner.superstep.record(self.id())
     }

@@ -44,16 +44,20 @@ fn is_reserved(name: &str) -> bool {
     RESERVED.contains(&name)
 }
 
+/// The names of all nodes.
+type Known<'a> = HashSet<&'a str>;
+
 impl<S: State, O> StateGraph<S, O> {
     /// Everything that is wrong with the graph, and everything that is only suspicious.
     pub(super) fn check(&self) -> (Vec<String>, Vec<String>) {
         let mut problems = self.problems.clone();
         self.check_channels(&mut problems);
         self.check_nodes(&mut problems);
-        self.check_edges(&mut problems);
-        self.check_breakpoints(&mut problems);
+        let known: Known<'_> = self.nodes.iter().map(|node| &*node.name).collect();
+        self.check_edges(&known, &mut problems);
+        self.check_breakpoints(&known, &mut problems);
         if !self.lenient {
-            self.check_reach(&mut problems);
+            self.check_reach(&known, &mut problems);
         }
         let warnings = if problems.is_empty() { self.concurrent_writes() } else { Vec::new() };
         (problems, warnings)
@@ -118,19 +122,20 @@ impl<S: State, O> StateGraph<S, O> {
         }
     }
 
-    fn unknown(&self, name: &str) -> Option<String> {
-        let known = || self.nodes.iter().map(|node| &*node.name);
-        (!known().any(|known| known == name)).then(|| nearest(name, known()))
+    /// If no node has this name: a hint at one that may have been meant.
+    fn unknown(&self, known: &Known<'_>, name: &str) -> Option<String> {
+        let names = || self.nodes.iter().map(|node| &*node.name);
+        (!known.contains(name)).then(|| nearest(name, names()))
     }
 
-    fn check_edges(&self, problems: &mut Vec<String>) {
+    fn check_edges(&self, known: &Known<'_>, problems: &mut Vec<String>) {
         for (from, to) in &self.edges {
             if &**from == END {
                 problems.push(format!("an edge leads from the end of the graph to `{to}`"));
-            } else if let Some(near) = self.unknown(from).filter(|_| &**from != START) {
+            } else if let Some(near) = self.unknown(known, from).filter(|_| &**from != START) {
                 problems.push(format!("edge from unknown node `{from}` to `{to}`{near}"));
             }
-            self.check_target(problems, "edge", from, to);
+            self.check_target(known, problems, "edge", from, to);
         }
         for (from, to) in &self.joins {
             let names: Vec<_> = from.iter().map(|name| format!("`{name}`")).collect();
@@ -139,14 +144,14 @@ impl<S: State, O> StateGraph<S, O> {
                 problems.push(format!("the join before `{to}` waits for no node"));
             }
             for (at, name) in from.iter().enumerate() {
-                if let Some(near) = self.unknown(name) {
+                if let Some(near) = self.unknown(known, name) {
                     problems.push(format!("the join of {names} before `{to}` waits for the unknown node `{name}`{near}"));
                 }
                 if from[..at].contains(name) {
                     problems.push(format!("the join before `{to}` names `{name}` twice"));
                 }
             }
-            self.check_target(problems, "join", &names, to);
+            self.check_target(known, problems, "join", &names, to);
         }
         let mut begins = self.edges.iter().any(|(from, _)| &**from == START);
         for branch in &self.branches {
@@ -154,16 +159,16 @@ impl<S: State, O> StateGraph<S, O> {
             begins |= &**from == START;
             if &**from == END {
                 problems.push("a router stands after the end of the graph".to_owned());
-            } else if let Some(near) = self.unknown(from).filter(|_| &**from != START) {
+            } else if let Some(near) = self.unknown(known, from).filter(|_| &**from != START) {
                 problems.push(format!("a router stands after the unknown node `{from}`{near}"));
             }
             for (_, to) in branch.targets.0.iter().flatten() {
-                self.check_target(problems, "router", from, to);
+                self.check_target(known, problems, "router", from, to);
             }
         }
         for node in &self.nodes {
             for to in &node.destinations {
-                self.check_target(problems, "command", &node.name, to);
+                self.check_target(known, problems, "command", &node.name, to);
             }
         }
         if !begins {
@@ -173,18 +178,25 @@ impl<S: State, O> StateGraph<S, O> {
         }
     }
 
-    fn check_target(&self, problems: &mut Vec<String>, what: &str, from: &str, to: &str) {
+    fn check_target(
+        &self,
+        known: &Known<'_>,
+        problems: &mut Vec<String>,
+        what: &str,
+        from: &str,
+        to: &str,
+    ) {
         if to == START {
             problems.push(format!("{what} from `{from}` leads to the beginning of the graph"));
-        } else if let Some(near) = self.unknown(to).filter(|_| to != END) {
+        } else if let Some(near) = self.unknown(known, to).filter(|_| to != END) {
             problems.push(format!("{what} from `{from}` to unknown node `{to}`{near}"));
         }
     }
 
-    fn check_breakpoints(&self, problems: &mut Vec<String>) {
+    fn check_breakpoints(&self, known: &Known<'_>, problems: &mut Vec<String>) {
         if self.has_breakpoints() {
             for name in self.break_names() {
-                if let Some(near) = self.unknown(name) {
+                if let Some(near) = self.unknown(known, name) {
                     problems.push(format!("a breakpoint names the unknown node `{name}`{near}"));
                 }
             }
@@ -221,7 +233,7 @@ impl<S: State, O> StateGraph<S, O> {
         all
     }
 
-    fn check_reach(&self, problems: &mut Vec<String>) {
+    fn check_reach(&self, known: &Known<'_>, problems: &mut Vec<String>) {
         let successors = self.successors();
         if !successors.contains_key(START) {
             return;
@@ -238,8 +250,9 @@ impl<S: State, O> StateGraph<S, O> {
             }
         }
         for (from, to) in &self.joins {
-            let known = |name: &&Arc<str>| self.unknown(name).is_none();
-            for name in from.iter().filter(known).filter(|name| !reached.contains(&***name)) {
+            let unreached =
+                |name: &&Arc<str>| known.contains(&***name) && !reached.contains(&***name);
+            for name in from.iter().filter(unreached) {
                 problems.push(format!(
                     "the join before `{to}` waits for `{name}`, which nothing leads to; it would wait for ever"
                 ));
@@ -256,8 +269,9 @@ impl<S: State, O> StateGraph<S, O> {
     /// Pairs of nodes that declare a write to the same last-value channel and may run in one superstep.
     fn concurrent_writes(&self) -> Vec<String> {
         let mut suspects = Vec::new();
-        for (at, a) in self.nodes.iter().enumerate() {
-            for b in &self.nodes[at + 1..] {
+        let writers: Vec<_> = self.nodes.iter().filter(|node| node.writes.is_some()).collect();
+        for (at, a) in writers.iter().enumerate() {
+            for b in &writers[at + 1..] {
                 for channel in a.writes.iter().flatten() {
                     let last =
                         self.schema.entries.iter().any(|entry| {

@@ -90,12 +90,12 @@ impl<S: State, O> StateGraph<S, O> {
         );
         let Plan { controls, .. } = plan;
 
-        let triggered = (0..controls.len())
-            .map(|control| {
-                let hit = |def: &&NodeDef| def.triggers.contains(&control);
-                defs.iter().enumerate().filter(|(_, def)| hit(def)).map(|(at, _)| at).collect()
-            })
-            .collect();
+        let mut triggered = vec![Vec::new(); controls.len()];
+        for (at, def) in defs.iter().enumerate() {
+            for control in &def.triggers {
+                triggered[*control].push(at);
+            }
+        }
         let deferred = (controls.iter().enumerate())
             .filter(|(_, spec)| {
                 matches!(
@@ -117,13 +117,8 @@ impl<S: State, O> StateGraph<S, O> {
         let mut slot_by_name: HashMap<Arc<str>, usize> =
             names.enumerate().map(|(slot, name)| (name.clone(), slot)).collect();
         slot_by_name.insert(TASKS.into(), slot_by_name.len());
-        let branch_of = defs
-            .iter()
-            .map(|def| {
-                let name = format!("branch:to:{}", def.name);
-                controls.iter().position(|spec| *spec.name == *name)
-            })
-            .collect();
+        // Nodes and their triggers stand in the same order; the first node takes the input and has no name to go to.
+        let branch_of = (0..defs.len()).map(|at| (at > 0).then_some(at)).collect();
         let node_by_name =
             defs.iter().enumerate().map(|(at, def)| (def.name.clone(), at)).collect();
         let empty_schema: Arc<Schema<S>> = schema;
@@ -158,6 +153,7 @@ struct Plan {
     nodes: Vec<NodeDecl>,
     /// For each node, the error handler that stands in for it.
     handlers: Vec<Option<usize>>,
+    by_name: HashMap<Arc<str>, usize>,
     controls: Vec<ControlSpec>,
     /// For each join: its control channel, its members, its target.
     joins: Vec<(usize, Vec<Arc<str>>, Arc<str>)>,
@@ -202,7 +198,9 @@ impl Plan {
         }
         handlers.resize(first + extra.len(), None);
         nodes.extend(extra);
-        Self { nodes, handlers, controls: Vec::new(), joins: Vec::new() }
+        let names = nodes.iter().enumerate().map(|(at, decl)| (decl.name.clone(), at));
+        let by_name = names.collect();
+        Self { nodes, handlers, by_name, controls: Vec::new(), joins: Vec::new() }
     }
 
     /// Control channels: the input, one trigger for each node, one for each join.
@@ -215,7 +213,7 @@ impl Plan {
             });
         }
         for (members, to) in joins.into_iter().filter(|(_, to)| &**to != END) {
-            let deferred = self.nodes.iter().any(|decl| decl.name == to && decl.options.defer);
+            let deferred = self.by_name.get(&to).is_some_and(|at| self.nodes[*at].options.defer);
             let name = format!("join:{}:{to}", members.join("+"));
             self.joins.push((self.controls.len(), members.clone(), to));
             self.controls.push(ControlSpec {
@@ -227,7 +225,7 @@ impl Plan {
 
     /// The control channel that triggers a node by name.
     fn branch(&self, node: &str) -> Option<usize> {
-        self.nodes.iter().position(|decl| &*decl.name == node).map(|at| at + 1)
+        self.by_name.get(node).map(|at| at + 1)
     }
 
     fn define(
@@ -269,16 +267,20 @@ impl Plan {
             hidden: true,
             inner: None,
         }];
+        let mut joined: HashMap<&str, Vec<usize>> = HashMap::new();
+        let mut member_of: HashMap<&str, Vec<(usize, usize)>> = HashMap::new();
+        for (control, members, to) in &self.joins {
+            joined.entry(to).or_default().push(*control);
+            for (at, member) in members.iter().enumerate() {
+                member_of.entry(member).or_default().push((*control, at));
+            }
+        }
         for (at, decl) in self.nodes.iter().enumerate() {
             let mut triggers = vec![at + 1];
-            let own = self.joins.iter().filter(|(_, _, to)| *to == decl.name);
-            triggers.extend(own.map(|(control, ..)| *control));
+            triggers.extend(joined.remove(&*decl.name).unwrap_or_default());
             let mut trigger_names: Vec<Arc<str>> =
                 triggers.iter().map(|control| self.controls[*control].name.clone()).collect();
             trigger_names.sort();
-            let joins = self.joins.iter().filter_map(|(control, members, _)| {
-                Some((*control, members.iter().position(|member| *member == decl.name)?))
-            });
             defs.push(NodeDef {
                 name: decl.name.clone(),
                 node: decl.node.0.clone(),
@@ -287,7 +289,7 @@ impl Plan {
                 trigger_names,
                 reads: reads(Some(decl)),
                 edges: outgoing.remove(&*decl.name).unwrap_or_default(),
-                joins: joins.collect(),
+                joins: member_of.remove(&*decl.name).unwrap_or_default(),
                 routers: routers.remove(&decl.name).unwrap_or_default(),
                 options: decl.options.clone(),
                 // The node that takes the input stands before all others.

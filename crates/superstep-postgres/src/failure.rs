@@ -36,6 +36,9 @@ impl Failure {
 
 impl From<tokio_postgres::Error> for Failure {
     fn from(error: tokio_postgres::Error) -> Self {
+        if let Some(message) = distrust(&error) {
+            return Self::Final(Error::backend(message, error));
+        }
         if is_loss(&error) {
             return Self::Lost(error.into());
         }
@@ -71,6 +74,20 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         Self::Final(error)
     }
+}
+
+/// What is told if this side and the server cannot agree on an encrypted connection. Trying again would not help, although a
+/// connection was lost.
+fn distrust(error: &tokio_postgres::Error) -> Option<String> {
+    let io = error.source()?.downcast_ref::<std::io::Error>()?;
+    let refusal = io.get_ref()?.downcast_ref::<rustls::Error>()?;
+    Some(match refusal {
+        rustls::Error::InvalidCertificate(why) => format!(
+            "the certificate of the server is not trusted ({why:?}); name the file with the certificate of its authority as \
+             `sslrootcert` in the URL, or give the authorities to `Options::tls`"
+        ),
+        other => format!("no encrypted connection can be made ({other})"),
+    })
 }
 
 fn is_loss(error: &tokio_postgres::Error) -> bool {

@@ -33,9 +33,9 @@ pub struct Options {
 impl Options {
     /// The database at this URL, or with this list of `key=value` pairs, as `psql` takes them.
     ///
-    /// `sslmode` is `disable`, `prefer` (the default: encrypted if the server can) or `require`. An encrypted connection is
-    /// always to a server whose certificate was checked, against the authorities this machine trusts or those of
-    /// [`tls`](Self::tls).
+    /// `sslmode` is `disable`, `prefer` (the default: encrypted if the server can), `require` or `verify-full`. An encrypted
+    /// connection is always to a server whose certificate was checked, so the last two are the same. It is checked against
+    /// the authorities in the PEM file that `sslrootcert` names, those of [`tls`](Self::tls), or those this machine trusts.
     pub fn new(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
@@ -82,12 +82,12 @@ impl Options {
 
     /// What the driver needs to connect.
     pub(crate) fn driver(&self) -> Result<(Config, tls::Connector), Error> {
-        let config: Config = self
-            .url
+        let (url, roots) = tls::take_roots(&self.url)?;
+        let config: Config = url
             .parse()
             // The URL itself stays out of the message, since there is a password in it.
             .map_err(|error| Error::backend("the URL of the database cannot be understood", error))?;
-        let connector = tls::connector(&config, self.tls.as_ref())?;
+        let connector = tls::connector(&config, self.tls.as_ref(), roots.as_deref())?;
         Ok((config, connector))
     }
 }

@@ -1,7 +1,7 @@
 use std::fs;
 use std::io::{self, Read};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::os::unix::fs::{MetadataExt, chown};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -17,6 +17,10 @@ const START_MAX: Duration = Duration::from_secs(60);
 /// How often whether a server is up or gone is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
+/// The files of a server that encrypts.
+const CERTIFICATE: &str = "server.crt";
+const KEY: &str = "server.key";
+
 /// A PostgreSQL server of one's own, gone when this is dropped.
 #[derive(Debug)]
 pub struct Cluster {
@@ -24,6 +28,7 @@ pub struct Cluster {
     programs: PathBuf,
     port: u16,
     owner: Option<Owner>,
+    encrypts: bool,
     server: Option<Child>,
     _guard: Guard,
 }
@@ -43,6 +48,26 @@ impl Cluster {
     /// # Errors
     /// No server is installed and none can be, or it does not start; the message says what it wrote.
     pub fn start() -> io::Result<Self> {
+        let mut cluster = Self::new()?;
+        cluster.restart()?;
+        Ok(cluster)
+    }
+
+    /// The same with a server that can encrypt its connections, with this certificate and its key, as PEM.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub fn start_encrypted(certificate: &str, key: &str) -> io::Result<Self> {
+        let mut cluster = Self::new()?;
+        cluster.write_private(CERTIFICATE, certificate)?;
+        cluster.write_private(KEY, key)?;
+        cluster.encrypts = true;
+        cluster.restart()?;
+        Ok(cluster)
+    }
+
+    /// A cluster whose server has not been started.
+    fn new() -> io::Result<Self> {
         let programs = binaries::find_or_install()?;
         let folder = new_folder()?;
         let guard = Guard::new(&folder)?;
@@ -50,11 +75,21 @@ impl Cluster {
         if let Some(owner) = owner {
             chown(&folder, Some(owner.uid), Some(owner.gid))?;
         }
-        let mut cluster =
-            Self { folder, programs, port: free_port()?, owner, server: None, _guard: guard };
+        let (port, encrypts) = (free_port()?, false);
+        let cluster = Self { folder, programs, port, owner, encrypts, server: None, _guard: guard };
         cluster.init()?;
-        cluster.restart()?;
         Ok(cluster)
+    }
+
+    /// A file that only the server may read: it refuses a key that others can.
+    fn write_private(&self, name: &str, text: &str) -> io::Result<()> {
+        let path = self.folder.join(name);
+        fs::write(&path, text)?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600))?;
+        match self.owner {
+            Some(owner) => chown(&path, Some(owner.uid), Some(owner.gid)),
+            None => Ok(()),
+        }
     }
 
     /// Where the server is: its user may do everything, and needs no password.
@@ -111,6 +146,12 @@ impl Cluster {
             "-c",
             "max_connections=200",
         ]);
+        if self.encrypts {
+            let file = |name: &str| self.folder.join(name).display().to_string();
+            command.args(["-c", "ssl=on"]);
+            command.arg("-c").arg(format!("ssl_cert_file={}", file(CERTIFICATE)));
+            command.arg("-c").arg(format!("ssl_key_file={}", file(KEY)));
+        }
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).process_group(0);
         let mut server = command.spawn()?;
         let deadline = Instant::now() + START_MAX;

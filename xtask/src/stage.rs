@@ -179,7 +179,12 @@ impl Server {
         }
         let cluster = match self.0.take() {
             Some(cluster) => cluster,
-            None => Cluster::start()?,
+            None => {
+                if !superstep_testdb::add_pgvector()? {
+                    println!("no pgvector: nothing will be searched by meaning in PostgreSQL");
+                }
+                Cluster::start()?
+            }
         };
         command.env(superstep_testdb::VARIABLE, self.0.insert(cluster).url());
         Ok(())

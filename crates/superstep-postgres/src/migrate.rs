@@ -26,17 +26,17 @@ const LOCK: i64 = 0x7375_7065_7273_7465;
 
 /// A list of steps, and the table that says how many of them have been taken.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Plan {
+pub(crate) struct Plan<'a> {
     /// The table with the number of each step that was taken.
-    pub(crate) table: &'static str,
+    pub(crate) table: &'a str,
     /// Makes that table.
-    pub(crate) first: &'static str,
+    pub(crate) first: &'a str,
     /// The steps, by number.
-    pub(crate) steps: &'static [&'static str],
+    pub(crate) steps: &'a [&'a str],
 }
 
 /// Checks that all steps have been taken, and takes none.
-pub(crate) async fn verify(db: &Db, plan: Plan) -> Result<(), Error> {
+pub(crate) async fn verify(db: &Db, plan: Plan<'_>) -> Result<(), Error> {
     let client = db.connect().await.map_err(|error| told(error, "connect"))?;
     if is_current(&client, plan).await? {
         return Ok(());
@@ -51,7 +51,7 @@ pub(crate) async fn verify(db: &Db, plan: Plan) -> Result<(), Error> {
 }
 
 /// Takes the steps that have not been taken yet.
-pub(crate) async fn migrate(db: &Db, plan: Plan) -> Result<(), Error> {
+pub(crate) async fn migrate(db: &Db, plan: Plan<'_>) -> Result<(), Error> {
     let worker = db.connect().await.map_err(|error| told(error, "connect"))?;
     if is_current(&worker, plan).await? {
         return Ok(());
@@ -82,7 +82,7 @@ fn told(error: tokio_postgres::Error, what: &str) -> Error {
 }
 
 /// Whether all steps have been taken.
-async fn is_current(client: &Client, plan: Plan) -> Result<bool, Error> {
+async fn is_current(client: &Client, plan: Plan<'_>) -> Result<bool, Error> {
     let reached = reached(client, plan).await?;
     let last = plan.steps.len() as i32 - 1;
     if let Some(newer) = reached.filter(|reached| *reached > last) {
@@ -96,7 +96,7 @@ async fn is_current(client: &Client, plan: Plan) -> Result<bool, Error> {
 }
 
 /// The last step that was taken.
-async fn reached(client: &Client, plan: Plan) -> Result<Option<i32>, Error> {
+async fn reached(client: &Client, plan: Plan<'_>) -> Result<Option<i32>, Error> {
     let exists = format!("SELECT to_regclass('{}') IS NOT NULL", plan.table);
     let row = client.query_typed_one(&exists, &[]).await.map_err(|error| told(error, "look"))?;
     if !row.get::<_, bool>(0) {
@@ -107,7 +107,7 @@ async fn reached(client: &Client, plan: Plan) -> Result<Option<i32>, Error> {
     row.try_get(0).map_err(|error| told(error, "look"))
 }
 
-async fn take_steps(client: &Client, plan: Plan) -> Result<(), Error> {
+async fn take_steps(client: &Client, plan: Plan<'_>) -> Result<(), Error> {
     for _ in 1..TRIES {
         match try_steps(client, plan).await {
             Err(error) if is_race(&error) => tokio::time::sleep(LOOK_EVERY).await,
@@ -130,7 +130,7 @@ fn is_race(error: &tokio_postgres::Error) -> bool {
     error.code().is_some_and(|code| races.contains(&code))
 }
 
-async fn try_steps(client: &Client, plan: Plan) -> Result<(), tokio_postgres::Error> {
+async fn try_steps(client: &Client, plan: Plan<'_>) -> Result<(), tokio_postgres::Error> {
     client.batch_execute(plan.first).await?;
     let sql = format!("SELECT coalesce(max(v), -1) FROM {}", plan.table);
     let reached: i32 = client.query_typed_one(&sql, &[]).await?.get(0);

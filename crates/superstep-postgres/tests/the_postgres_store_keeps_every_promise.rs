@@ -18,10 +18,12 @@ use superstep_postgres::PostgresStore;
 #[tokio::test(flavor = "multi_thread")]
 async fn the_postgres_store_keeps_every_promise() {
     let database = Arc::new(Database::new().await);
+    let has_vectors = database.has_vectors().await;
     let report = stores::run(|| async {
         let url = database.schema().await;
         let store = PostgresStore::connect(&url).await.unwrap();
         let other = PostgresStore::connect(&url).await.unwrap();
+        let plain = store.clone();
         let pass = move |time: Duration| {
             let url = url.clone();
             async move {
@@ -33,7 +35,14 @@ async fn the_postgres_store_keeps_every_promise() {
                 client.batch_execute(&sql).await.unwrap();
             }
         };
-        Subject::new(AnyStore::new(store), AnyStore::new(other)).passing(pass)
+        let subject = Subject::new(AnyStore::new(store), AnyStore::new(other)).passing(pass);
+        if !has_vectors {
+            return subject;
+        }
+        subject.indexed(move |index| {
+            let store = plain.clone();
+            async move { AnyStore::new(store.with_index(index).await.unwrap()) }
+        })
     })
     .await;
     report.assert_passed();

@@ -55,17 +55,36 @@ fn install() -> io::Result<()> {
     if !crate::cluster::is_root()? {
         return Err(missing("and only root can install one"));
     }
-    for args in
-        [&["update", "-q"][..], &["install", "-qy", "--no-install-recommends", "postgresql"]]
-    {
-        let status = Command::new("apt-get")
-            .args(args)
-            .env("DEBIAN_FRONTEND", "noninteractive")
-            .status()
-            .map_err(|_| missing("and there is no `apt-get`"))?;
-        if !status.success() {
-            return Err(missing("and `apt-get` failed"));
-        }
+    let done = apt_get(&["update", "-q"])
+        .and_then(|updated| Ok(updated && apt_get(&install_package("postgresql"))?));
+    match done {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(missing("and `apt-get` failed")),
+        Err(_) => Err(missing("and there is no `apt-get`")),
     }
-    Ok(())
+}
+
+/// Adds the extension `vector` to the server of the distribution if it is not there and that is possible here. Says whether the
+/// extension is there now.
+pub(crate) fn add_pgvector() -> io::Result<bool> {
+    let programs = find_or_install()?;
+    let version = programs.strip_prefix(DISTRIBUTION).ok().and_then(|rest| rest.iter().next());
+    let Some(version) = version.and_then(|version| version.to_str()) else { return Ok(false) };
+    let control = format!("/usr/share/postgresql/{version}/extension/vector.control");
+    if !Path::new(&control).exists() && crate::cluster::is_root()? {
+        // Whether it works is seen by what is there afterwards.
+        let _ = apt_get(&["update", "-q"]);
+        let _ = apt_get(&install_package(&format!("postgresql-{version}-pgvector")));
+    }
+    Ok(Path::new(&control).exists())
+}
+
+fn install_package(name: &str) -> [&str; 4] {
+    ["install", "-qy", "--no-install-recommends", name]
+}
+
+fn apt_get(args: &[&str]) -> io::Result<bool> {
+    let mut command = Command::new("apt-get");
+    command.args(args).env("DEBIAN_FRONTEND", "noninteractive");
+    Ok(command.status()?.success())
 }

@@ -15,6 +15,16 @@ pub use cluster::Cluster;
 /// Names the server tests use: a URL whose user may create databases.
 pub const VARIABLE: &str = "SUPERSTEP_TEST_POSTGRES";
 
+/// Adds the extension `vector` to the installed server, where that is possible, and says whether it is there.
+///
+/// Without it, tests of searches by meaning say that they were not run.
+///
+/// # Errors
+/// No server is installed and none can be.
+pub fn add_pgvector() -> std::io::Result<bool> {
+    binaries::add_pgvector()
+}
+
 /// The server that tests are to use.
 ///
 /// # Panics

@@ -82,6 +82,13 @@ pub(super) async fn an_item_is_as_near_as_the_nearest_of_its_texts(subject: Subj
     finds(&store, near("7 7"), &["many", "one"]).await
 }
 
+pub(super) async fn a_vector_without_length_is_as_near_as_any(subject: Subject) -> Case {
+    let store = subject.with_index(index(Distance::Cosine)).await?;
+    put(&store, &[("nowhere", "0 0"), ("east", "1 0"), ("west", "-1 0")]).await?;
+    finds(&store, near("1 0"), &["east", "nowhere", "west"]).await?;
+    finds(&store, near("0 0"), &["nowhere", "east", "west"]).await
+}
+
 pub(super) async fn queries_and_filters_go_together(subject: Subject) -> Case {
     let store = subject.with_index(index(Distance::L2)).await?;
     for (nth, key) in (0..).zip(["a", "b", "c", "d"]) {
@@ -139,8 +146,8 @@ pub(super) async fn equal_texts_are_embedded_once(subject: Subject) -> Case {
 }
 
 pub(super) async fn a_function_that_fails_stores_nothing(subject: Subject) -> Case {
-    let wrong = VectorIndex::new(3, |texts: Vec<String>| async move {
-        Ok::<_, Infallible>(texts.iter().map(|text| point(text)).collect())
+    let wrong = VectorIndex::new(2, |texts: Vec<String>| async move {
+        Ok::<_, Infallible>(texts.iter().map(|_| vec![1.0, 2.0, 3.0]).collect())
     });
     let failing = VectorIndex::new(2, |_| async { Err("no such model") });
     for index in [wrong, failing] {

@@ -122,6 +122,7 @@ cases! {
         the_nearest_comes_first,
         every_distance_puts_the_nearest_first,
         an_item_is_as_near_as_the_nearest_of_its_texts,
+        a_vector_without_length_is_as_near_as_any,
         queries_and_filters_go_together,
         what_is_not_indexed_is_not_found_by_a_query,
         an_item_that_is_put_again_is_found_by_its_new_text,

@@ -9,7 +9,7 @@ use crate::migrate::{self, Plan};
 /// Also the step with number 0.
 const MIGRATIONS: &str = "CREATE TABLE IF NOT EXISTS checkpoint_migrations (v INTEGER PRIMARY KEY)";
 
-const PLAN: Plan = Plan {
+const PLAN: Plan<'_> = Plan {
     table: "checkpoint_migrations",
     first: MIGRATIONS,
     steps: &[

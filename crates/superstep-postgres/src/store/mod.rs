@@ -1,14 +1,16 @@
 //! Long-term memory.
 
 mod filter;
+mod vectors;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use serde_json::Value as Json;
 use superstep_checkpoint::{
     Error, Expiry, Item, Namespace, NamespaceQuery, PutItem, Search, Store, StoreAnswer, StoreOp,
-    Value, VectorIndex,
+    Value, VectorIndex, Vectors,
 };
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
@@ -18,8 +20,9 @@ use crate::failure::Failure;
 use crate::migrate::{self, Plan};
 use crate::options::Options;
 use crate::text::{check_text, json_has_nul};
+use vectors::Indexed;
 
-const PLAN: Plan = Plan {
+const PLAN: Plan<'_> = Plan {
     table: "store_migrations",
     first: "CREATE TABLE IF NOT EXISTS store_migrations (v INTEGER PRIMARY KEY)",
     steps: &[
@@ -44,10 +47,15 @@ const PLAN: Plan = Plan {
 /// - The time items have left is counted by the clock of the server. The table keeps it in whole minutes for when it starts
 ///   anew: it is rounded up, so an item may then be kept a little longer than asked and never shorter.
 /// - Numbers are compared as numbers, unlike in the other engine, which compares their digits.
+/// - With an [index](Self::with_index), a search for a query compares the query with every vector of the items that match
+///   otherwise, in the server. Vectors go with their item and are replaced with it, unlike in the other engine.
 #[derive(Clone, Debug)]
 pub struct PostgresStore {
     db: Db,
     expiry: Expiry,
+    indexed: Option<Arc<Indexed>>,
+    /// Whether items may have vectors.
+    has_vectors: bool,
 }
 
 impl PostgresStore {
@@ -60,7 +68,8 @@ impl PostgresStore {
     pub async fn connect(options: impl Into<Options>) -> Result<Self, Error> {
         let db = Db::new(&options.into())?;
         migrate::migrate(&db, PLAN).await?;
-        Ok(Self { db, expiry: Expiry::default() })
+        let has_vectors = vectors::are_there(&db).await?;
+        Ok(Self { db, expiry: Expiry::default(), indexed: None, has_vectors })
     }
 
     /// The same store, with another rule for how long items are kept.
@@ -68,6 +77,20 @@ impl PostgresStore {
     pub fn with_expiry(mut self, expiry: Expiry) -> Self {
         self.expiry = expiry;
         self
+    }
+
+    /// The same store, with items that are put from now on found by their meaning.
+    ///
+    /// The vectors are kept by the extension [pgvector](https://github.com/pgvector/pgvector), in the table of LangGraph's
+    /// `PostgresStore`, which is made if it is not there. Stores without an index that were connected before leave the vectors
+    /// of what they put as they are.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if the server does not have the extension, or if the table is there and has vectors of another length.
+    pub async fn with_index(mut self, index: VectorIndex) -> Result<Self, Error> {
+        self.indexed = Some(Arc::new(Indexed::prepare(&self.db, index).await?));
+        self.has_vectors = true;
+        Ok(self)
     }
 }
 
@@ -102,14 +125,19 @@ const DELETE: &str = "DELETE FROM store s USING unnest($1::text[], $2::text[]) A
 impl Store for PostgresStore {
     async fn batch(&self, ops: Vec<StoreOp>) -> Result<Vec<StoreAnswer>, Error> {
         ops.iter().try_for_each(StoreOp::check)?;
-        VectorIndex::prepare(None, &ops).await?;
-        let reads = ops.iter().map(|op| self.read(op)).collect::<Result<Vec<_>, _>>()?;
-        let changes = Changes::new(&ops, self.expiry)?;
+        let index = self.indexed.as_ref().map(|indexed| &indexed.index);
+        let vectors = VectorIndex::prepare(index, &ops).await?;
+        let reads = ops.iter().zip(&vectors).map(|(op, vectors)| self.read(op, vectors));
+        let reads = reads.collect::<Result<Vec<_>, _>>()?;
+        let changes = Changes::new(&ops, &vectors, self.expiry)?;
         let (reads, changes) = (&reads, &changes);
         let answered = self.db.insist(move |_| async move {
             let mut statements: Vec<Statement<'_>> =
                 reads.iter().flatten().map(Question::statement).collect();
             statements.extend(changes.statements());
+            if self.has_vectors {
+                statements.extend(changes.vectors.statements(self.indexed.as_deref()));
+            }
             let statements: Vec<&Statement<'_>> = statements.iter().collect();
             // Storing the same once more changes nothing but times, so it can be sent again.
             self.db.transact(&statements).await
@@ -141,7 +169,7 @@ impl Store for PostgresStore {
 
 impl PostgresStore {
     /// What has to be asked for an operation; nothing for one that only changes something.
-    fn read(&self, op: &StoreOp) -> Result<Option<Question>, Error> {
+    fn read(&self, op: &StoreOp, vectors: &Vectors) -> Result<Option<Question>, Error> {
         let refresh = |asked: Option<bool>| asked.unwrap_or(self.expiry.refresh_on_read);
         Ok(match op {
             StoreOp::Get { namespace, key, refresh: asked } => {
@@ -152,7 +180,15 @@ impl PostgresStore {
                 question.find(&format!("s.prefix = {prefix} AND s.key = {key}"));
                 Some(question)
             }
-            StoreOp::Search(search) => Some(question(search, refresh(search.refresh))?),
+            StoreOp::Search(search) => {
+                let mut question = Question::items(refresh(search.refresh));
+                if let (Some(indexed), Some(query)) = (&self.indexed, vectors.query()) {
+                    let query = question.text(vectors::to_text(query));
+                    question.nearness = Some(indexed.nearness(&query));
+                }
+                question.search(search)?;
+                Some(question)
+            }
             StoreOp::Namespaces(_) => Some(Question {
                 sql: format!("SELECT DISTINCT s.prefix FROM store s WHERE {LIVES}"),
                 ..Question::items(false)
@@ -162,45 +198,19 @@ impl PostgresStore {
     }
 }
 
-fn question(search: &Search, refresh: bool) -> Result<Question, Error> {
-    let mut question = Question::items(refresh);
-    let mut wanted = "true".to_owned();
-    if !search.prefix.is_empty() {
-        let prefix = search.prefix.join(".");
-        // The index of prefixes serves patterns; what stands for itself in one is escaped.
-        let below =
-            format!("{}.%", prefix.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_"));
-        let (prefix, below) = (question.text(prefix), question.text(below));
-        wanted += &format!(" AND (s.prefix = {prefix} OR s.prefix LIKE {below})");
-    }
-    for (key, value) in &search.filter {
-        wanted += &format!(" AND {}", filter::equal(&mut question, key, value)?);
-    }
-    for condition in &search.conditions {
-        wanted += &format!(" AND {}", filter::holds(&mut question, condition)?);
-    }
-    let number = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
-    // By labels, as everywhere: a dot would stand between letters, but no label has one.
-    question.find(&format!(
-        "{wanted} ORDER BY s.updated_at, string_to_array(s.prefix, '.') COLLATE \"C\", s.key COLLATE \"C\" \
-         LIMIT {} OFFSET {}",
-        number(search.limit),
-        number(search.offset)
-    ));
-    Ok(question)
-}
-
 /// A statement that is put together from known parts, with everything a caller gave as a parameter.
 #[derive(Debug)]
 struct Question {
     sql: String,
     refresh: Option<bool>,
     texts: Vec<String>,
+    /// How near the vector `v.embedding` is to what is looked for.
+    nearness: Option<String>,
 }
 
 impl Question {
     fn items(refresh: bool) -> Self {
-        Self { sql: String::new(), refresh: Some(refresh), texts: Vec::new() }
+        Self { sql: String::new(), refresh: Some(refresh), texts: Vec::new(), nearness: None }
     }
 
     /// Adds a parameter, and gives its name.
@@ -209,9 +219,45 @@ impl Question {
         format!("${}::text", self.texts.len() + 1)
     }
 
+    fn search(&mut self, search: &Search) -> Result<(), Error> {
+        let mut wanted = "true".to_owned();
+        if !search.prefix.is_empty() {
+            let prefix = search.prefix.join(".");
+            // The index of prefixes serves patterns; what stands for itself in one is escaped.
+            let escaped = prefix.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
+            let (prefix, below) = (self.text(prefix), self.text(format!("{escaped}.%")));
+            wanted += &format!(" AND (s.prefix = {prefix} OR s.prefix LIKE {below})");
+        }
+        for (key, value) in &search.filter {
+            wanted += &format!(" AND {}", filter::equal(self, key, value)?);
+        }
+        for condition in &search.conditions {
+            wanted += &format!(" AND {}", filter::holds(self, condition)?);
+        }
+        let number = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
+        // By labels, as everywhere: a dot would stand between letters, but no label has one.
+        self.find(&format!(
+            "{wanted} ORDER BY n.score DESC, s.updated_at, string_to_array(s.prefix, '.') COLLATE \"C\", \
+             s.key COLLATE \"C\" LIMIT {} OFFSET {}",
+            number(search.limit),
+            number(search.offset)
+        ));
+        Ok(())
+    }
+
+    /// An item is as near as the nearest of its vectors, and is not found if it has none.
     fn find(&mut self, wanted: &str) {
+        let score = self.nearness.as_ref().map_or_else(
+            || "CROSS JOIN (SELECT NULL::float8 AS score) n".to_owned(),
+            |nearness| {
+                format!(
+                    "JOIN LATERAL (SELECT max({nearness}) AS score FROM store_vectors v
+                        WHERE v.prefix = s.prefix AND v.key = s.key) n ON n.score IS NOT NULL"
+                )
+            },
+        );
         self.sql = format!(
-            "WITH found AS MATERIALIZED (SELECT {ITEM} FROM store s WHERE {LIVES} AND {wanted}), {REFRESHED}
+            "WITH found AS MATERIALIZED (SELECT {ITEM}, n.score FROM store s {score} WHERE {LIVES} AND {wanted}), {REFRESHED}
             SELECT * FROM found"
         );
     }
@@ -231,10 +277,11 @@ impl Question {
 struct Changes {
     put: (Vec<String>, Vec<String>, Vec<String>, Vec<Option<f64>>),
     deleted: (Vec<String>, Vec<String>),
+    vectors: vectors::Rows,
 }
 
 impl Changes {
-    fn new(ops: &[StoreOp], expiry: Expiry) -> Result<Self, Error> {
+    fn new(ops: &[StoreOp], vectors: &[Vectors], expiry: Expiry) -> Result<Self, Error> {
         // The last of several operations on an item counts, and puts are in the order in which they were asked.
         let mut last: BTreeMap<(&Namespace, &str), usize> = BTreeMap::new();
         for (nth, op) in ops.iter().enumerate() {
@@ -258,6 +305,7 @@ impl Changes {
                     changes.put.2.push(to_json(put)?);
                     let ttl = put.ttl.or(expiry.default_ttl);
                     changes.put.3.push(ttl.map(|ttl| ttl.as_secs_f64()));
+                    changes.vectors.push(put, &vectors[nth]);
                 }
                 StoreOp::Delete { namespace, key } => {
                     changes.deleted.0.push(namespace.join("."));
@@ -333,7 +381,7 @@ fn item(row: &Row) -> Result<Item, Error> {
         value: Value::from(value),
         created_at: time(row.get("created")),
         updated_at: time(row.get("updated")),
-        score: None,
+        score: row.get("score"),
     })
 }
 

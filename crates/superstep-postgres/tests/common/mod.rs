@@ -46,7 +46,20 @@ impl Database {
         self.client().await.batch_execute(&format!("CREATE SCHEMA {name}")).await.unwrap();
         let url = self.url();
         let mark = if url.contains('?') { '&' } else { '?' };
-        format!("{url}{mark}options=-csearch_path%3D{name}")
+        // Extensions are in the place everybody sees.
+        format!("{url}{mark}options=-csearch_path%3D{name}%2Cpublic")
+    }
+
+    /// Whether items can be found by meaning here: the extension `vector` is in the database now. If not, says so.
+    pub(crate) async fn has_vectors(&self) -> bool {
+        let client = self.client().await;
+        let sql = "SELECT FROM pg_available_extensions WHERE name = 'vector'";
+        if client.query(sql, &[]).await.unwrap().is_empty() {
+            println!("NOT RUN: nothing was searched by meaning, since the server has no pgvector");
+            return false;
+        }
+        client.batch_execute("CREATE EXTENSION IF NOT EXISTS vector").await.unwrap();
+        true
     }
 
     pub(crate) async fn saver(&self) -> PostgresSaver {

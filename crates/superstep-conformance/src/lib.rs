@@ -16,7 +16,12 @@
 //! report.assert_passed();
 //! # });
 //! ```
+//!
+//! With the feature `graphs`, the module of that name has what shows only when a graph runs on a saver: what a long thread
+//! costs, and that one of many processes that answer a question goes on.
 
+#[cfg(feature = "graphs")]
+pub mod graphs;
 mod report;
 pub mod savers;
 pub mod stores;

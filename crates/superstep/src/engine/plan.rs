@@ -67,6 +67,11 @@ pub(crate) fn plan_each(layout: &Layout, head: &Head, mut run: impl FnMut(Planne
     }
 }
 
+/// Whether no task would run next.
+pub(crate) fn is_at_rest(layout: &Layout, head: &Head) -> bool {
+    head.sends.is_empty() && plan(layout, head).is_empty()
+}
+
 /// A node runs if one of its triggers holds something that it has not seen.
 fn is_triggered(layout: &Layout, head: &Head, node: usize) -> bool {
     let seen = head.seen[node].as_deref();

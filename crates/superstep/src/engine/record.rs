@@ -11,6 +11,7 @@ use superstep_checkpoint::{
 
 use super::head::Head;
 use super::layout::{Layout, Slot};
+use super::plan::is_at_rest;
 use super::slots;
 use crate::state::{Deltas, Kind};
 
@@ -89,14 +90,16 @@ impl Recorder {
         }
     }
 
-    fn snapshot_due(&self, head: &Head, at: usize, deltas: Deltas) -> bool {
+    fn snapshot_due(&self, layout: &Layout, head: &Head, at: usize, deltas: Deltas) -> bool {
         let (updates, supersteps) = self.counters.get(&at).copied().unwrap_or_default();
         let due = match deltas {
             Deltas::Every(updates_max) => updates >= updates_max,
             Deltas::Growing(updates_min) => {
-                // From one whole value to the next the list doubles, so all of them together are at most twice the list.
+                // Each whole value is half as large again as the one before, or more, so all of them together are at most
+                // three times the last one. What is at rest is read more often than what lies on the way there.
                 let size = head.row.size(at).unwrap_or(0) as u64;
-                updates >= updates_min.max(size / 2)
+                updates >= updates_min.max(size / 4 * 3)
+                    || updates >= updates_min.max(size / 3) && is_at_rest(layout, head)
             }
         };
         let due = due || supersteps >= SUPERSTEPS_MAX || self.forced.contains(&at);
@@ -110,7 +113,7 @@ impl Recorder {
         head: &mut Head,
         id: CheckpointId,
     ) -> Result<(Checkpoint, Vec<Arc<str>>), Error> {
-        let whole = self.take_snapshots(head)?;
+        let whole = self.take_snapshots(layout, head)?;
         let mut slots = std::mem::take(&mut head.news.slots);
         slots.sort_unstable();
         slots.dedup();
@@ -156,10 +159,14 @@ impl Recorder {
     }
 
     /// Whole values of delta channels that are due.
-    fn take_snapshots(&mut self, head: &mut Head) -> Result<Vec<(usize, Blob)>, Error> {
+    fn take_snapshots(
+        &mut self,
+        layout: &Layout,
+        head: &mut Head,
+    ) -> Result<Vec<(usize, Blob)>, Error> {
         let mut whole = Vec::new();
         for (at, deltas) in self.deltas.clone() {
-            if !self.snapshot_due(head, at, deltas) {
+            if !self.snapshot_due(layout, head, at, deltas) {
                 continue;
             }
             let value = Value::Ext(Box::new(Ext::Snapshot(head.row.value(at)?)));

@@ -44,8 +44,9 @@ pub enum Kind {
 pub enum Deltas {
     /// After this many updates.
     Every(u64),
-    /// After this many updates, and no sooner than the value has doubled. So the cost of storing stays in
-    /// proportion to what is written, and loading replays at most half of what it loads.
+    /// After this many updates, and no sooner than the value has quadrupled, or grown by half and nothing is left to run. So
+    /// the cost of storing stays in proportion to what is written, and loading replays at most three quarters of what it
+    /// loads, and of a thread at rest a third.
     Growing(u64),
 }
 
@@ -191,7 +192,7 @@ impl<S: State> Schema<S> {
     where
         R::Update: UpdateValue,
     {
-        let kind = if R::APPENDS { Kind::Delta(Deltas::Growing(100)) } else { Kind::Reduce };
+        let kind = if R::APPENDS { Kind::Delta(Deltas::Growing(250)) } else { Kind::Reduce };
         self.field::<T, R>(name, kind, get, get_mut)
     }
 

@@ -1,0 +1,145 @@
+//! A thread of messages that grows by one with each superstep.
+//!
+//! It is to be stored at the cost of the messages and of a small skeleton for each checkpoint, and to be read back in few
+//! pieces, by either engine.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::Value as Json;
+use superstep::prelude::*;
+use superstep::{CompiledGraph, Durability};
+use superstep_checkpoint::{AnyCheckpointer, Blob};
+
+/// The name of the thread.
+pub const THREAD: &str = "long";
+
+/// The state: messages, of which each superstep adds one.
+#[derive(State, Clone, Debug, Default)]
+pub struct Chat {
+    /// All that was said.
+    #[channel(reduce = Append)]
+    pub messages: Vec<String>,
+}
+
+/// A message of 200 bytes.
+pub fn message(nth: usize) -> String {
+    format!("{nth:0>200}")
+}
+
+/// A graph that says one message in each superstep until there are so many.
+///
+/// # Panics
+/// Never: the graph is a sound one.
+pub fn graph(saver: &AnyCheckpointer, supersteps: usize) -> CompiledGraph<Chat> {
+    StateGraph::<Chat>::new()
+        .add_node("say", |chat: Arc<Chat>| Chat::update().messages([message(chat.messages.len())]))
+        .add_edge(START, "say")
+        .add_conditional_edges("say", ["say", END], move |chat: &Chat| {
+            if chat.messages.len() < supersteps { "say" } else { END }
+        })
+        .compile()
+        .expect("a graph")
+        .with_any_checkpointer(saver.clone())
+}
+
+/// Lets the thread grow to so many messages, each superstep stored before the next begins.
+///
+/// # Panics
+/// The run fails, or ends with something else than the messages.
+pub async fn grow(saver: &AnyCheckpointer, supersteps: usize) {
+    let run = graph(saver, supersteps).thread(THREAD).invoke(Chat::update());
+    let run = run.recursion_limit(supersteps as u64 + 5).durability(Durability::Sync);
+    let chat = run.await.expect("a run").done().expect("nothing stops the run");
+    assert_eq!(chat.messages, (0..supersteps).map(message).collect::<Vec<_>>());
+}
+
+/// Asserts that a thread costs what was added: `each` is the bytes of each checkpoint and of what is stored beside it, oldest
+/// first.
+///
+/// # Panics
+/// It does not.
+pub fn assert_linear(each: &[u64]) {
+    let supersteps = &each[1..];
+    let parts: Vec<u64> =
+        supersteps.chunks(supersteps.len() / 10).map(|part| part.iter().sum()).collect();
+    println!("{} supersteps, by tenths: {:?} bytes", supersteps.len(), &parts[..10]);
+    let (first, total) = (parts[0], each.iter().sum::<u64>());
+    // A tenth in which a whole value falls is larger than one without; all together they grow with what was added.
+    assert!(total * 100 <= first * 10 * 115, "{total} bytes, of which the first tenth has {first}");
+    // Whole values come seldom and are large. Without them, a superstep costs the same wherever it is.
+    let (early, late) = (median(&supersteps[..100]), median(&supersteps[supersteps.len() - 100..]));
+    println!("a superstep: {early} bytes at first, {late} at the end");
+    assert!(late * 100 <= early * 115, "{early} bytes for a superstep at first, {late} at the end");
+}
+
+fn median(part: &[u64]) -> u64 {
+    let mut part = part.to_vec();
+    part.sort_unstable();
+    part[part.len() / 2]
+}
+
+/// How long it takes to load the thread, and to decode its messages once.
+#[derive(Clone, Copy, Debug)]
+pub struct Loading {
+    /// Getting the state from the saver.
+    pub load: Duration,
+    /// Decoding all messages from one piece of memory.
+    pub decode: Duration,
+}
+
+impl Loading {
+    /// How many times as long loading takes as decoding.
+    pub fn ratio(self) -> f64 {
+        self.load.as_secs_f64() / self.decode.as_secs_f64()
+    }
+}
+
+/// Times loading the thread and decoding its messages in turn, and gives the quickest of some rounds of each.
+///
+/// # Panics
+/// The thread cannot be loaded, or is not what was grown.
+pub async fn loading(saver: &AnyCheckpointer, supersteps: usize) -> Loading {
+    let graph = graph(saver, supersteps);
+    let expected: Vec<String> = (0..supersteps).map(message).collect();
+    let blob = Blob::encode(&expected).expect("messages");
+    let mut quickest = Loading { load: Duration::MAX, decode: Duration::MAX };
+    for _ in 0..20 {
+        let start = Instant::now();
+        let state = graph.thread(THREAD).get_state().await.expect("a state");
+        quickest.load = quickest.load.min(start.elapsed());
+        assert_eq!(state.state().messages, expected);
+        let start = Instant::now();
+        let decoded: Vec<String> = blob.decode().expect("messages");
+        quickest.decode = quickest.decode.min(start.elapsed());
+        assert_eq!(decoded, expected);
+    }
+    quickest
+}
+
+/// Lets the other engine read the thread, with its own saver and a graph of its own, and compares.
+///
+/// `place` is `sqlite FILE` or `postgres URL`. Needs `SUPERSTEP_TEST_PYTHON`; without it nothing is tested, and the output
+/// says so.
+///
+/// # Panics
+/// It fails, or finds something else.
+pub fn assert_python_reads(place: [&str; 2], supersteps: usize) {
+    let Ok(python) = std::env::var("SUPERSTEP_TEST_PYTHON") else {
+        println!("NOT RUN: set SUPERSTEP_TEST_PYTHON to a Python that has LangGraph");
+        return;
+    };
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("python/long_thread.py");
+    let output = Command::new(python).arg(script).args(place).arg(THREAD).output().expect("Python");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "Python failed:\n{said}");
+    let found: Json = serde_json::from_slice(&output.stdout).expect("JSON");
+    let expected: Vec<String> = (0..supersteps).map(message).collect();
+    let steps: Vec<i64> = (-1..=supersteps as i64).rev().collect();
+    assert_eq!(found["listed"], Json::from(steps));
+    assert_eq!(found["head"], Json::from(expected.clone()));
+    assert_eq!(found["next"], Json::Array(Vec::new()));
+    assert_eq!(found["middle"], Json::from(expected[..supersteps / 2].to_vec()));
+}

@@ -35,6 +35,7 @@ mod ids;
 mod interrupt;
 mod layout;
 mod nest;
+mod old;
 mod open;
 mod pending;
 mod plan;

@@ -12,7 +12,7 @@ use superstep_checkpoint::{
 use super::head::Head;
 use super::layout::{Layout, Slot};
 use super::plan::is_at_rest;
-use super::slots;
+use super::{old, slots};
 use crate::state::{Deltas, Kind};
 
 pub(crate) const ERROR: &str = "__error__";
@@ -40,6 +40,8 @@ pub(crate) struct Recorder {
     texts: BTreeMap<u64, Version>,
     /// Updates and supersteps of each delta channel since its last whole value.
     counters: BTreeMap<usize, (u64, u64)>,
+    /// Updates of each delta channel since the thread was loaded.
+    added: BTreeMap<usize, u64>,
     /// Delta channels whose next checkpoint must hold the whole value.
     pub(crate) forced: BTreeSet<usize>,
     random: u64,
@@ -60,6 +62,7 @@ impl Recorder {
             seen: SharedMap::new_sync(),
             texts: BTreeMap::new(),
             counters: BTreeMap::new(),
+            added: BTreeMap::new(),
             forced: BTreeSet::new(),
             random: uuid::Uuid::new_v4().as_u128() as u64,
         }
@@ -86,6 +89,7 @@ impl Recorder {
             *supersteps += 1;
             if head.updated.as_ref().is_some_and(|updated| updated.contains(at)) {
                 *updates += 1;
+                *self.added.entry(*at).or_default() += 1;
             }
         }
     }
@@ -95,11 +99,13 @@ impl Recorder {
         let due = match deltas {
             Deltas::Every(updates_max) => updates >= updates_max,
             Deltas::Growing(updates_min) => {
-                // Each whole value is half as large again as the one before, or more, so all of them together are at most
-                // three times the last one. What is at rest is read more often than what lies on the way there.
+                // On the way the value grows to eight times its size from one whole value to the next. What is at rest is read
+                // more often, so there it is stored whole if a third of it is new since the last time, or of this run. Either
+                // way whole values grow in proportion, so that all of them together do, too.
                 let size = head.row.size(at).unwrap_or(0) as u64;
-                updates >= updates_min.max(size / 4 * 3)
-                    || updates >= updates_min.max(size / 3) && is_at_rest(layout, head)
+                let added = self.added.get(&at).copied().unwrap_or_default().max(updates);
+                updates >= updates_min.max(size / 8 * 7)
+                    || updates > 0 && added >= updates_min.max(size / 3) && is_at_rest(layout, head)
             }
         };
         let due = due || supersteps >= SUPERSTEPS_MAX || self.forced.contains(&at);
@@ -268,7 +274,7 @@ impl Recorder {
         saver: &AnyCheckpointer,
     ) -> Result<Head, Error> {
         let mut head = Head::new(layout);
-        let checkpoint = &stored.checkpoint;
+        let checkpoint = &*old::migrated(layout, stored)?;
         self.values = checkpoint.channel_values.clone();
         self.versions = checkpoint.channel_versions.clone();
         self.seen = checkpoint.versions_seen.clone();

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::Value as Json;
@@ -34,8 +34,21 @@ pub fn message(nth: usize) -> String {
 /// # Panics
 /// Never: the graph is a sound one.
 pub fn graph(saver: &AnyCheckpointer, supersteps: usize) -> CompiledGraph<Chat> {
+    told(saver, supersteps, |_| {})
+}
+
+/// The same, with a function that is told of each superstep when it begins.
+fn told(
+    saver: &AnyCheckpointer,
+    supersteps: usize,
+    begins: impl Fn(usize) + Send + Sync + 'static,
+) -> CompiledGraph<Chat> {
+    let say = move |chat: Arc<Chat>| {
+        begins(chat.messages.len());
+        Chat::update().messages([message(chat.messages.len())])
+    };
     StateGraph::<Chat>::new()
-        .add_node("say", |chat: Arc<Chat>| Chat::update().messages([message(chat.messages.len())]))
+        .add_node("say", say)
         .add_edge(START, "say")
         .add_conditional_edges("say", ["say", END], move |chat: &Chat| {
             if chat.messages.len() < supersteps { "say" } else { END }
@@ -56,6 +69,33 @@ pub async fn grow(saver: &AnyCheckpointer, supersteps: usize) {
     assert_eq!(chat.messages, (0..supersteps).map(message).collect::<Vec<_>>());
 }
 
+/// Prints how long a superstep takes in the first and the last hundred of so many, each the median, for some threads that grow
+/// one after the other.
+///
+/// # Panics
+/// A run fails.
+pub async fn print_pace(saver: &AnyCheckpointer, supersteps: usize, threads: usize) {
+    let mut ratios = Vec::new();
+    for nth in 0..threads {
+        let begun: Arc<Mutex<Vec<Instant>>> = Arc::default();
+        let log = begun.clone();
+        let note = move |_| log.lock().unwrap_or_else(PoisonError::into_inner).push(Instant::now());
+        let run =
+            told(saver, supersteps, note).thread(format!("pace {nth}")).invoke(Chat::update());
+        let run = run.recursion_limit(supersteps as u64 + 5).durability(Durability::Sync);
+        run.await.expect("a run").done().expect("nothing stops the run");
+        let begun = begun.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let times: Vec<u64> =
+            begun.windows(2).map(|two| (two[1] - two[0]).as_nanos() as u64).collect();
+        let (first, last) = (median(&times[..100]), median(&times[times.len() - 100..]));
+        let ratio = last as f64 / first as f64;
+        println!("first hundred {} us, last hundred {} us: {ratio:.2}", first / 1000, last / 1000);
+        ratios.push(ratio);
+    }
+    ratios.sort_by(f64::total_cmp);
+    println!("last to first, median of {threads} threads: {:.2}", ratios[threads / 2]);
+}
+
 /// Asserts that a thread costs what was added: `each` is the bytes of each checkpoint and of what is stored beside it, oldest
 /// first.
 ///
@@ -63,16 +103,14 @@ pub async fn grow(saver: &AnyCheckpointer, supersteps: usize) {
 /// It does not.
 pub fn assert_linear(each: &[u64]) {
     let supersteps = &each[1..];
-    let parts: Vec<u64> =
-        supersteps.chunks(supersteps.len() / 10).map(|part| part.iter().sum()).collect();
-    println!("{} supersteps, by tenths: {:?} bytes", supersteps.len(), &parts[..10]);
-    let (first, total) = (parts[0], each.iter().sum::<u64>());
-    // A tenth in which a whole value falls is larger than one without; all together they grow with what was added.
-    assert!(total * 100 <= first * 10 * 115, "{total} bytes, of which the first tenth has {first}");
-    // Whole values come seldom and are large. Without them, a superstep costs the same wherever it is.
+    let parts = supersteps.chunks(supersteps.len() / 10).map(|part| part.iter().sum());
+    println!("{} supersteps, by tenths: {:?} bytes", supersteps.len(), parts.collect::<Vec<u64>>());
     let (early, late) = (median(&supersteps[..100]), median(&supersteps[supersteps.len() - 100..]));
     println!("a superstep: {early} bytes at first, {late} at the end");
     assert!(late * 100 <= early * 115, "{early} bytes for a superstep at first, {late} at the end");
+    // Whole values come seldom and are large; all of them together cost less than the supersteps themselves.
+    let (plain, total) = (early * supersteps.len() as u64, each.iter().sum::<u64>());
+    assert!(total <= plain * 2, "{total} bytes, of which {plain} without whole values");
 }
 
 fn median(part: &[u64]) -> u64 {
@@ -95,6 +133,20 @@ impl Loading {
     pub fn ratio(self) -> f64 {
         self.load.as_secs_f64() / self.decode.as_secs_f64()
     }
+}
+
+/// Asserts that loading the thread takes less than three times as long as decoding its messages.
+///
+/// # Panics
+/// It does not, or the thread is not what was grown.
+pub async fn assert_loads_quickly(saver: &AnyCheckpointer, supersteps: usize) {
+    let loading = loading(saver, supersteps).await;
+    println!("{loading:?}, {:.2} times", loading.ratio());
+    assert!(
+        loading.ratio() < 3.0,
+        "loading takes {:.2} times as long as decoding",
+        loading.ratio()
+    );
 }
 
 /// Times loading the thread and decoding its messages in turn, and gives the quickest of some rounds of each.

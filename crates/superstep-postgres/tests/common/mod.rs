@@ -66,6 +66,15 @@ impl Database {
         PostgresSaver::connect(self.url()).await.unwrap()
     }
 
+    /// A saver that is told that something is stored before it has reached the disk, for tests in which no machine crashes.
+    pub(crate) async fn unsynced_saver(&self) -> PostgresSaver {
+        let url = self.url();
+        let mark = if url.contains('?') { '&' } else { '?' };
+        PostgresSaver::connect(format!("{url}{mark}options=-csynchronous_commit%3Doff"))
+            .await
+            .unwrap()
+    }
+
     pub(crate) async fn client(&self) -> tokio_postgres::Client {
         client(&self.url()).await
     }

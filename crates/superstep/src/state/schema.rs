@@ -44,9 +44,9 @@ pub enum Kind {
 pub enum Deltas {
     /// After this many updates.
     Every(u64),
-    /// After this many updates, and no sooner than the value has quadrupled, or grown by half and nothing is left to run. So
-    /// the cost of storing stays in proportion to what is written, and loading replays at most three quarters of what it
-    /// loads, and of a thread at rest a third.
+    /// After this many updates, and no sooner than the value has grown to eight times its size; or when nothing is left to
+    /// run and a third of the value is new. So the cost of storing stays in proportion to what is written, and a thread at
+    /// rest is loaded mostly in one piece.
     Growing(u64),
 }
 

@@ -7,8 +7,9 @@ use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::{
-    Blob, Checkpoint, CheckpointId, Checkpointer, DeltaHistory, Error, Metadata, PendingWrite,
-    Prune, Put, Query, Stored, TaskId, TaskWrites, ThreadPage, ThreadQuery, reserved_index, wire,
+    Blob, Checkpoint, CheckpointId, Checkpointer, DeltaHistory, Error, Inventory, Metadata,
+    PendingWrite, Prune, Put, Query, Stored, TaskId, TaskWrites, ThreadPage, ThreadQuery,
+    reserved_index, wire,
 };
 
 /// Keeps checkpoints in memory, for tests and for runs that need not outlive the process.
@@ -176,6 +177,10 @@ impl Checkpointer for MemorySaver {
 
     async fn threads(&self, query: ThreadQuery) -> Result<ThreadPage, Error> {
         Ok(maintain::threads(&self.lock(), &query))
+    }
+
+    async fn inventory(&self) -> Result<Inventory, Error> {
+        Ok(maintain::inventory(&self.lock()))
     }
 }
 

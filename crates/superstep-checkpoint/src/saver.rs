@@ -71,6 +71,10 @@ pub trait Checkpointer: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Option<Stored>, Error>> + Send;
 
     /// The checkpoints that match, newest first.
+    ///
+    /// # Errors
+    /// One that matches cannot be read: the error names its thread and id, and nothing is given. Ask for one thread, or for
+    /// one checkpoint after the other by the names that [`inventory`](Self::inventory) gives, to have the rest.
     fn list(&self, query: Query) -> impl Future<Output = Result<Vec<Stored>, Error>> + Send;
 
     /// Forgets a thread with all its namespaces. An unknown thread is no error.

@@ -43,9 +43,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use superstep_checkpoint::{
-    Blob, Checkpoint, CheckpointId, Checkpointer, DeltaHistory, Error, Expected, PendingWrite,
-    Prune, Put, Query, SharedMap, Stored, TaskId, TaskWrites, ThreadPage, ThreadQuery,
-    reserved_index, wire,
+    Blob, Checkpoint, CheckpointId, Checkpointer, DeltaHistory, Error, Expected, Inventory,
+    PendingWrite, Prune, Put, Query, SharedMap, Stored, TaskId, TaskWrites, ThreadPage,
+    ThreadQuery, reserved_index, wire,
 };
 
 pub use keys::Keys;
@@ -259,6 +259,10 @@ impl<C: Checkpointer> Checkpointer for Encrypted<C> {
 
     async fn prune(&self, prune: Prune) -> Result<usize, Error> {
         self.inner.prune(prune).await
+    }
+
+    async fn inventory(&self) -> Result<Inventory, Error> {
+        self.inner.inventory().await
     }
 
     async fn threads(&self, query: ThreadQuery) -> Result<ThreadPage, Error> {

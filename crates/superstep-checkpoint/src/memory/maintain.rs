@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use super::{Line, Row, Threads};
 use crate::wire::{self, Removal, Row as Known};
 use crate::{
-    CheckpointId, Error, Keep, Prune, Stored, ThreadCursor, ThreadInfo, ThreadPage, ThreadQuery,
+    CheckpointId, Error, Inventory, Keep, Prune, Stored, StoredKey, ThreadCursor, ThreadInfo,
+    ThreadPage, ThreadQuery,
 };
 
 pub(super) fn copy_thread(threads: &mut Threads, from: &str, to: &str) -> Result<(), Error> {
@@ -123,4 +124,20 @@ fn info(head: Stored) -> ThreadInfo {
         damage: questions.as_ref().err().map(ToString::to_string),
         pending: questions.unwrap_or_default(),
     }
+}
+
+/// The names of everything. Writes are kept in the row of their checkpoint, so none can be without one.
+pub(super) fn inventory(threads: &Threads) -> Inventory {
+    let mut checkpoints = Vec::new();
+    for (thread, spaces) in threads {
+        for (ns, line) in spaces {
+            checkpoints.extend(line.iter().map(|(id, row)| StoredKey {
+                thread: thread.clone(),
+                ns: ns.clone(),
+                id: id.to_string(),
+                parent: row.parent.map(|parent| parent.to_string()),
+            }));
+        }
+    }
+    Inventory { checkpoints, stray_writes: Vec::new() }
 }

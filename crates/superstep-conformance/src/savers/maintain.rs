@@ -1,6 +1,6 @@
 use superstep_checkpoint::{
     AnyCheckpointer, Blob, CheckpointId, Error, Interrupt, InterruptId, Keep, Prune, Query,
-    TaskWrites, ThreadPage, ThreadQuery, Value,
+    StoredKey, TaskWrites, ThreadPage, ThreadQuery, Value,
 };
 
 use super::Subject;
@@ -402,4 +402,20 @@ pub(crate) async fn threads_are_not_moved_by_what_is_stored_late(
     let page = saver.threads(ThreadQuery::new(10)).await?;
     same(listed(&page), ["b", "a"], "threads")?;
     same(page.threads[1].head, head, "the head")
+}
+
+pub(crate) async fn everything_that_is_stored_is_named(Subject { saver, .. }: Subject) -> Case {
+    furnished(&saver, "u").await?;
+    furnished(&saver, "t").await?;
+    let named = saver.inventory().await?;
+    ensure(named.stray_writes.is_empty(), "writes stand beside a checkpoint that is not there")?;
+    let mut stored = saver.list(Query::default()).await?;
+    stored.sort_by_key(|stored| (stored.thread.clone(), stored.ns.clone(), stored.checkpoint.id));
+    let keys = stored.iter().map(|stored| StoredKey {
+        thread: stored.thread.clone(),
+        ns: stored.ns.clone(),
+        id: stored.checkpoint.id.to_string(),
+        parent: stored.parent.map(|parent| parent.to_string()),
+    });
+    same(named.checkpoints, keys.collect(), "the names")
 }

@@ -115,7 +115,8 @@ cases! {
         threads_are_listed_page_by_page,
         threads_show_their_open_questions,
         threads_that_were_deleted_are_not_listed,
-        threads_are_not_moved_by_what_is_stored_late;
+        threads_are_not_moved_by_what_is_stored_late,
+        everything_that_is_stored_is_named;
     delta:
         writes_come_oldest_first,
         the_seed_is_the_nearest_value,

@@ -268,9 +268,19 @@ pub(super) async fn prune(db: &Db, prune: Prune) -> Result<usize, Error> {
     failure.map_or(Ok(gone), |failure| Err(failed(failure)))
 }
 
+/// Goes from each thread to the next one, and looks at nothing but its head, so that it costs what there are of threads and
+/// not of checkpoints. No index of these tables has the heads in their order.
 const THREADS: &str = "
-WITH heads AS (
-    SELECT thread_id, max(checkpoint_id) AS head FROM checkpoints WHERE checkpoint_ns = '' GROUP BY thread_id
+WITH RECURSIVE names(thread_id) AS (
+    (SELECT thread_id FROM checkpoints ORDER BY thread_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT c.thread_id FROM checkpoints c WHERE c.thread_id > n.thread_id ORDER BY c.thread_id LIMIT 1)
+    FROM names n WHERE n.thread_id IS NOT NULL
+), heads AS (
+    SELECT n.thread_id, h.head FROM names n CROSS JOIN LATERAL (
+        SELECT c.checkpoint_id AS head FROM checkpoints c
+        WHERE c.thread_id = n.thread_id AND c.checkpoint_ns = '' ORDER BY c.checkpoint_id DESC LIMIT 1
+    ) h
 ), page AS (
     SELECT * FROM heads
     WHERE $1::text IS NULL OR head < $1 OR head = $1 AND thread_id COLLATE \"C\" > $2

@@ -46,6 +46,22 @@ async fn a_damaged_row_harms_its_own_thread_only() {
         assert!(error.contains(&thread) && error.contains(&id.to_string()), "{damage}: {error}");
         let query = Query { thread: Some(thread.clone().into()), ..Query::default() };
         assert!(saver.list(query).await.is_err(), "{damage}");
+        let error = saver.list(Query::default()).await.expect_err(damage).to_string();
+        assert!(error.contains(&thread) && error.contains(&id.to_string()), "{damage}: {error}");
+        // What is there can be asked for one by one.
+        let named = saver.inventory().await.unwrap().checkpoints;
+        assert!(named.iter().any(|key| key.id == id.to_string()), "{damage}");
+        let mut sound = Vec::new();
+        for key in &named {
+            let one = Query {
+                thread: Some(key.thread.clone()),
+                ns: Some(key.ns.clone()),
+                id: key.id.parse().ok(),
+                ..Query::default()
+            };
+            sound.extend(saver.list(one).await.unwrap_or_default());
+        }
+        assert_eq!(sound.len(), named.len() - 1, "{damage}");
 
         assert!(saver.get("sound", "", None).await.unwrap().is_some());
         // A thread that cannot be read can still be seen and deleted.

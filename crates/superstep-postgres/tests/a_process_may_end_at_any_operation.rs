@@ -73,7 +73,7 @@ impl Checkpointer for Elsewhere {
 }
 
 /// All points take minutes; set this to 1 to see them.
-const NTH: usize = 4;
+const NTH: usize = 5;
 
 const MODES: [Durability; 3] = [Durability::Sync, Durability::Async, Durability::Exit];
 

@@ -417,5 +417,5 @@ pub(crate) async fn everything_that_is_stored_is_named(Subject { saver, .. }: Su
         id: stored.checkpoint.id.to_string(),
         parent: stored.parent.map(|parent| parent.to_string()),
     });
-    same(named.checkpoints, keys.collect(), "the names")
+    same(named.checkpoints, keys.collect::<Vec<_>>(), "the names")
 }

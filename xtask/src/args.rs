@@ -4,6 +4,7 @@ cargo xtask <task>
   test                   everything that must hold before a change is merged
   conformance [ARGS]...  run conformance cases; without arguments those in conformance/cases
   handoff [CASES]...     hand cases to the reference and back, at every split, on SQLite and PostgreSQL; sets the reference up in target/
+  bench [ARGS]...        measure beside the reference and the floor of the machine; `bench --help` says what can be chosen
   help                   this list
 ";
 
@@ -15,6 +16,8 @@ pub(crate) enum Task {
     Conformance(Vec<String>),
     /// With the files and directories of cases.
     Handoff(Vec<String>),
+    /// With what the bench is given.
+    Bench(Vec<String>),
 }
 
 /// Finds out what is asked for, or what is wrong with it.
@@ -27,6 +30,7 @@ pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Task, Stri
     let task = match task.as_str() {
         "conformance" => return Ok(Task::Conformance(rest)),
         "handoff" => return Ok(Task::Handoff(rest)),
+        "bench" => return Ok(Task::Bench(rest)),
         "help" | "--help" | "-h" => Task::Help,
         "test" => Task::Test,
         unknown => return Err(format!("unknown task `{unknown}`")),
@@ -50,6 +54,7 @@ mod tests {
         assert_eq!(parsed("test"), Ok(Task::Test));
         assert_eq!(parsed("conformance"), Ok(Task::Conformance(vec![])));
         assert_eq!(parsed("handoff mine"), Ok(Task::Handoff(vec!["mine".to_owned()])));
+        assert_eq!(parsed("bench --quick"), Ok(Task::Bench(vec!["--quick".to_owned()])));
         for help in ["help", "--help", "-h"] {
             assert_eq!(parsed(help), Ok(Task::Help));
         }
@@ -74,7 +79,7 @@ mod tests {
 
     #[test]
     fn help_names_every_task() {
-        for task in ["test", "conformance", "handoff", "help"] {
+        for task in ["test", "conformance", "handoff", "bench", "help"] {
             assert!(HELP.lines().any(|line| line.trim_start().starts_with(task)), "{task}");
         }
     }

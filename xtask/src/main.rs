@@ -27,6 +27,21 @@ fn with_reference(stages: Vec<stage::Stage>) -> Vec<stage::Stage> {
     stages
 }
 
+/// The bench, with the reference if it can be had.
+fn bench(args: Vec<String>) -> stage::Stage {
+    let stage = stage::bench(args);
+    if !stage.compares() {
+        return stage;
+    }
+    match reference::python(stage::root()) {
+        Ok(python) => stage.env("SUPERSTEP_TEST_PYTHON", python.display().to_string()),
+        Err(problem) => {
+            println!("== NOT MEASURED: the reference, which needs Python 3.10 or later: {problem}");
+            stage
+        }
+    }
+}
+
 fn main() -> ExitCode {
     match args::parse(std::env::args().skip(1)) {
         Ok(Task::Help) => {
@@ -44,6 +59,7 @@ fn main() -> ExitCode {
                 ExitCode::FAILURE
             }
         },
+        Ok(Task::Bench(args)) => stage::run(&[bench(args)]),
         Err(mistake) => {
             eprintln!("{mistake}\n\n{}", args::HELP);
             ExitCode::from(2)

@@ -36,6 +36,11 @@ impl Stage {
         self
     }
 
+    /// Whether it runs anything of the reference.
+    pub(crate) fn compares(&self) -> bool {
+        !self.args.iter().any(|arg| ALONE.contains(&arg.as_str()))
+    }
+
     fn with_server(mut self) -> Self {
         self.server = true;
         self
@@ -130,6 +135,30 @@ pub(crate) fn handoff(python: &Path, db: &str, args: &[String]) -> Stage {
     stage.args.extend_from_slice(args);
     if db == "postgres" { stage.with_server() } else { stage }
 }
+
+/// The bench, built as users build a release.
+pub(crate) fn bench(args: Vec<String>) -> Stage {
+    let on_server = uses_server(&args);
+    let mut stage = Stage::new("bench", "run --release -p superstep-bench --");
+    stage.args.extend(args);
+    if on_server { stage.with_server() } else { stage }
+}
+
+/// Whether a bench with these arguments measures anything on PostgreSQL.
+fn uses_server(args: &[String]) -> bool {
+    if args.iter().any(|arg| ALONE.contains(&arg.as_str())) {
+        return false;
+    }
+    let savers =
+        args.iter().enumerate().find_map(|(at, arg)| match arg.strip_prefix("--savers=") {
+            Some(savers) => Some(savers),
+            None => (arg == "--savers").then(|| args.get(at + 1).map_or("", String::as_str)),
+        });
+    savers.is_none_or(|savers| savers.contains("postgres"))
+}
+
+/// What is asked of the bench without a server and without the reference.
+const ALONE: [&str; 3] = ["--instructions", "--help", "-h"];
 
 /// The same stage with the runner that was built before.
 pub(crate) fn built(mut stage: Stage) -> Stage {
@@ -230,6 +259,16 @@ mod tests {
         assert_eq!(stage.shown(), "cargo run -p superstep-cases -- one.json");
         let stage = handoff(Path::new("py"), "sqlite", &["mine".to_owned()]);
         assert_eq!(stage.shown(), "cargo run -p superstep-cases -- --db sqlite --handoff py mine");
+    }
+
+    #[test]
+    fn the_bench_starts_a_server_only_if_it_measures_on_it() {
+        let uses = |line: &str| {
+            bench(line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).server
+        };
+        assert!(uses("") && uses("--quick") && uses("--savers none,postgres"));
+        assert!(!uses("--savers none,memory") && !uses("--savers=sqlite --quick"));
+        assert!(!uses("--instructions"));
     }
 
     /// A feature that nobody added here would never be checked alone.

@@ -1,0 +1,107 @@
+//! What the machine needs at least for what a workload does.
+//!
+//! A workload is run once on a database, and what it left there is read back. The floor writes the same rows again, one
+//! transaction for each superstep, with nothing around them. In memory, it copies their bytes; without a saver, it polls
+//! one future that does nothing for each unit.
+
+pub(crate) mod postgres;
+pub(crate) mod sqlite;
+
+use std::hint::black_box;
+use std::pin::Pin;
+use std::time::Instant;
+
+use crate::failure::Failure;
+use crate::protocol::{Measured, Request, Saver};
+use crate::setting::{Places, Setting, nanos};
+use crate::workloads;
+
+/// What a database held before what is measured began.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Mark {
+    pub(crate) checkpoints: i64,
+    pub(crate) writes: i64,
+}
+
+/// What a workload has stored, and how many units of it that was.
+#[derive(Debug)]
+pub(crate) struct Recording {
+    rows: Rows,
+    units: u64,
+}
+
+#[derive(Debug)]
+enum Rows {
+    None,
+    Sqlite(Vec<sqlite::Commit>),
+    Postgres(Vec<postgres::Commit>),
+}
+
+impl Recording {
+    /// Runs a workload once and reads what it has left.
+    pub(crate) async fn of(places: &Places, request: &Request) -> Result<Self, Failure> {
+        // What would be copied in memory is what goes to a file.
+        let saver = if request.saver == Saver::Memory { Saver::Sqlite } else { request.saver };
+        let once = Request { rounds: 1, saver, ..request.clone() };
+        let mut setting = Setting::open(places, &once, true).await?;
+        let units = workloads::run(&mut setting, &once).await?.units;
+        let rows = match saver {
+            Saver::Sqlite => Rows::Sqlite(sqlite::read(setting.file(), setting.mark())?),
+            Saver::Postgres => {
+                Rows::Postgres(postgres::read(places.postgres()?, setting.mark()).await?)
+            }
+            Saver::None | Saver::Memory => Rows::None,
+        };
+        Ok(Self { rows, units })
+    }
+
+    /// Does the least that has the same effect, `rounds` times.
+    pub(crate) async fn replay(
+        &self,
+        places: &Places,
+        request: &Request,
+    ) -> Result<Measured, Failure> {
+        let mut measured = Measured { units: self.units, ..Measured::default() };
+        for _ in 0..request.rounds {
+            measured.nanos.push(match &self.rows {
+                Rows::None => polls(self.units),
+                Rows::Sqlite(commits) if request.saver == Saver::Memory => copies(commits),
+                Rows::Sqlite(commits) => sqlite::write(&places.dir.join("floor.db"), commits)?,
+                Rows::Postgres(commits) => postgres::write(places.postgres()?, commits).await?,
+            });
+        }
+        measured.also = self.counts();
+        Ok(measured)
+    }
+
+    fn counts(&self) -> Vec<(String, f64)> {
+        let (commits, rows, bytes) = match &self.rows {
+            Rows::None => return Vec::new(),
+            Rows::Sqlite(commits) => sqlite::counts(commits),
+            Rows::Postgres(commits) => postgres::counts(commits),
+        };
+        let named = [("commits", commits), ("rows", rows), ("bytes", bytes)];
+        named.map(|(name, count)| (name.to_owned(), count as f64)).to_vec()
+    }
+}
+
+/// Futures that do nothing, boxed and polled as nodes are.
+fn polls(units: u64) -> u64 {
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    let began = Instant::now();
+    for _ in 0..units {
+        let mut future: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(std::future::ready(()));
+        let _ = black_box(black_box(&mut future).as_mut().poll(&mut context));
+    }
+    nanos(began.elapsed())
+}
+
+/// The bytes of each superstep, copied.
+fn copies(commits: &[sqlite::Commit]) -> u64 {
+    let bytes: Vec<Vec<u8>> = commits.iter().map(sqlite::Commit::bytes).collect();
+    let began = Instant::now();
+    for commit in &bytes {
+        black_box(black_box(commit).clone());
+    }
+    nanos(began.elapsed())
+}

@@ -1,0 +1,222 @@
+//! What a run of the bench measures: every workload on every saver on which it makes sense.
+
+use crate::protocol::{Durability, Saver};
+
+/// A workload, and how large it is where.
+#[derive(Debug)]
+pub(crate) struct Workload {
+    pub(crate) name: &'static str,
+    /// What a figure is for one of.
+    pub(crate) unit: &'static str,
+    /// Without a database.
+    light: Sizes,
+    /// On a database, where each superstep waits for the disk.
+    stored: Sizes,
+    /// On which savers.
+    savers: Savers,
+    /// Theirs, where the same size would take minutes. Figures are for one unit all the same.
+    theirs: Option<Sizes>,
+}
+
+/// In a full and in a quick run; nothing where it is left out.
+#[derive(Clone, Copy, Debug)]
+struct Sizes {
+    full: Option<usize>,
+    quick: Option<usize>,
+}
+
+const fn sizes(full: usize, quick: usize) -> Sizes {
+    Sizes { full: Some(full), quick: Some(quick) }
+}
+
+const fn full(full: usize) -> Sizes {
+    Sizes { full: Some(full), quick: None }
+}
+
+const NOWHERE: Sizes = Sizes { full: None, quick: None };
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Savers {
+    All,
+    /// Those that keep anything.
+    Keeping,
+    /// Nothing is kept, so there is nothing to choose.
+    None,
+    /// Without a saver and in memory.
+    Light,
+    /// In memory, and each superstep in a database.
+    Steps,
+}
+
+impl Savers {
+    fn has(self, saver: Saver, durability: Durability) -> bool {
+        match self {
+            Self::All => true,
+            Self::Keeping => saver != Saver::None,
+            Self::None => saver == Saver::None,
+            Self::Light => !saver.is_database(),
+            Self::Steps => saver != Saver::None && durability == Durability::Sync,
+        }
+    }
+}
+
+const fn workload(name: &'static str, unit: &'static str, light: Sizes, stored: Sizes) -> Workload {
+    Workload { name, unit, light, stored, savers: Savers::All, theirs: None }
+}
+
+const WORKLOADS: [Workload; 20] = [
+    workload("sequence", "superstep", sizes(1000, 1000), sizes(300, 30)),
+    workload("loop", "superstep", sizes(1000, 1000), sizes(300, 30)),
+    Workload {
+        savers: Savers::None,
+        ..workload("loop-untraced", "superstep", sizes(1000, 1000), NOWHERE)
+    },
+    workload("fan", "task", sizes(100, 100), sizes(100, 100)),
+    workload("fan", "task", sizes(1000, 1000), full(1000)),
+    workload("subgraphs", "task", sizes(100, 100), sizes(100, 10)),
+    workload("subgraphs", "task", full(1000), NOWHERE),
+    workload("wide", "superstep", sizes(300, 300), sizes(300, 300)),
+    workload("wide", "superstep", sizes(1200, 1200), full(1200)),
+    workload("react", "round", sizes(100, 100), sizes(100, 20)),
+    Workload { savers: Savers::Keeping, ..workload("turn", "turn", sizes(10, 10), sizes(10, 10)) },
+    Workload {
+        savers: Savers::Keeping,
+        ..workload("turn", "turn", sizes(10_000, 10_000), full(10_000))
+    },
+    Workload {
+        savers: Savers::Light,
+        ..workload("superstep", "superstep", sizes(10, 10), NOWHERE)
+    },
+    Workload {
+        savers: Savers::Light,
+        ..workload("superstep", "superstep", sizes(10_000, 10_000), NOWHERE)
+    },
+    Workload {
+        savers: Savers::Keeping,
+        ..workload("interrupt", "round trip", sizes(10, 10), sizes(10, 5))
+    },
+    workload("first-event", "event", sizes(10, 10), sizes(10, 3)),
+    Workload { savers: Savers::None, ..workload("compile", "graph", sizes(1000, 1000), NOWHERE) },
+    Workload {
+        theirs: Some(sizes(100, 20)),
+        ..workload("concurrent", "superstep", sizes(1000, 1000), sizes(1000, 200))
+    },
+    Workload { savers: Savers::Steps, ..workload("long", "superstep", full(1000), full(1000)) },
+    Workload {
+        savers: Savers::Light,
+        ..workload("held", "superstep", sizes(10_000, 10_000), NOWHERE)
+    },
+];
+
+/// One row of the table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Cell {
+    pub(crate) workload: &'static str,
+    pub(crate) unit: &'static str,
+    pub(crate) size: usize,
+    pub(crate) theirs: Option<usize>,
+    pub(crate) saver: Saver,
+    pub(crate) durability: Durability,
+}
+
+impl Cell {
+    /// The workload with its size.
+    pub(crate) fn title(&self) -> String {
+        format!("{} {}", self.workload, self.size)
+    }
+
+    /// The saver, with the durability where it makes a difference.
+    pub(crate) fn place(&self) -> String {
+        if self.saver.is_database() {
+            format!("{} {}", self.saver.name(), self.durability.name())
+        } else {
+            self.saver.name().to_owned()
+        }
+    }
+}
+
+/// What is wanted of all that can be measured.
+#[derive(Debug)]
+pub(crate) struct Wanted<'a> {
+    pub(crate) quick: bool,
+    pub(crate) savers: &'a [Saver],
+    /// A part of a title and place, such as `loop` or `sqlite sync`.
+    pub(crate) only: &'a [String],
+}
+
+/// Works without LangGraph: it has nothing of the kind, or not in a way that can be compared.
+const OURS_ALONE: [&str; 2] = ["loop-untraced", "held"];
+
+/// The rows of a run.
+pub(crate) fn cells(wanted: &Wanted<'_>) -> Vec<Cell> {
+    let places = places(wanted.savers);
+    let all = WORKLOADS.iter().flat_map(|workload| {
+        places
+            .iter()
+            .filter_map(|(saver, durability)| cell(workload, *saver, *durability, wanted.quick))
+    });
+    all.filter(|cell| wanted.only.is_empty() || wanted.only.iter().any(|part| is_in(part, cell)))
+        .collect()
+}
+
+fn is_in(part: &str, cell: &Cell) -> bool {
+    format!("{} {}", cell.title(), cell.place()).contains(part)
+}
+
+fn cell(workload: &Workload, saver: Saver, durability: Durability, quick: bool) -> Option<Cell> {
+    let of = |sizes: Sizes| if quick { sizes.quick } else { sizes.full };
+    let size = of(if saver.is_database() { workload.stored } else { workload.light })?;
+    let theirs = match workload.theirs {
+        _ if OURS_ALONE.contains(&workload.name) => None,
+        Some(sizes) => of(sizes),
+        None => Some(size),
+    };
+    workload.savers.has(saver, durability).then_some(Cell {
+        workload: workload.name,
+        unit: workload.unit,
+        size,
+        theirs,
+        saver,
+        durability,
+    })
+}
+
+fn places(savers: &[Saver]) -> Vec<(Saver, Durability)> {
+    let of = |saver: &Saver| {
+        let all = [Durability::Sync, Durability::Async, Durability::Exit];
+        let some = if saver.is_database() { &all[..] } else { &all[..1] };
+        some.iter().map(|durability| (*saver, *durability)).collect::<Vec<_>>()
+    };
+    savers.iter().flat_map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(only: &str, quick: bool) -> Vec<String> {
+        let savers = [Saver::None, Saver::Memory, Saver::Sqlite];
+        let only = [only.to_owned()];
+        let cells = cells(&Wanted { quick, savers: &savers, only: &only });
+        cells.iter().map(|cell| format!("{} {}", cell.title(), cell.place())).collect()
+    }
+
+    #[test]
+    fn a_workload_is_measured_on_every_saver_on_which_it_makes_sense() {
+        let loops = ["none", "memory"].map(|place| format!("loop 1000 {place}"));
+        let stored =
+            ["sync", "async", "exit"].map(|durability| format!("loop 300 sqlite {durability}"));
+        assert_eq!(named("loop ", false), [&loops[..], &stored[..]].concat());
+        assert_eq!(named("compile", false), ["compile 1000 none"]);
+        assert_eq!(named("long", false), ["long 1000 memory", "long 1000 sqlite sync"]);
+    }
+
+    #[test]
+    fn a_quick_run_leaves_the_slow_things_out() {
+        assert_eq!(named("subgraphs 1000", true), Vec::<String>::new());
+        assert_eq!(
+            named("subgraphs 1000", false),
+            ["subgraphs 1000 none", "subgraphs 1000 memory"]
+        );
+    }
+}

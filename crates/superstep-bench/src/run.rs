@@ -1,0 +1,134 @@
+//! The whole: databases, workers, rows, and what is printed and written.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use crate::driver::{Effort, Worker, measure};
+use crate::failure::Failure;
+use crate::plan::{Wanted, cells};
+use crate::progress::Progress;
+use crate::protocol::Saver;
+use crate::report;
+use crate::server::Server;
+
+/// What to measure, and with what.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Less of everything: under two minutes.
+    #[arg(long)]
+    quick: bool,
+    /// Only rows whose line contains this, such as `loop` or `sqlite sync`; may be given several times.
+    #[arg(long, value_name = "PART")]
+    only: Vec<String>,
+    /// Only these savers.
+    #[arg(long, value_delimiter = ',', value_enum, default_values = ["none", "memory", "sqlite", "postgres"])]
+    savers: Vec<Saver>,
+    /// A Python that has LangGraph; without one, only our side and the floor are measured.
+    #[arg(long, env = "SUPERSTEP_TEST_PYTHON")]
+    python: Option<PathBuf>,
+    /// A PostgreSQL server whose user may create databases.
+    #[arg(long, env = "SUPERSTEP_TEST_POSTGRES")]
+    postgres: Option<String>,
+    /// Where files are made and results are written.
+    #[arg(long, default_value = "target/bench")]
+    dir: PathBuf,
+}
+
+impl Options {
+    fn effort(&self) -> Effort {
+        if self.quick {
+            Effort { time: Duration::from_millis(700), rounds_min: 1, rounds_max: 5 }
+        } else {
+            Effort { time: Duration::from_secs(4), rounds_min: 2, rounds_max: 15 }
+        }
+    }
+
+    /// Without a server there is nothing to measure on it.
+    fn savers(&self) -> Vec<Saver> {
+        let there = |saver: &Saver| *saver != Saver::Postgres || self.postgres.is_some();
+        self.savers.iter().copied().filter(there).collect()
+    }
+}
+
+/// Measures, prints and writes.
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let savers = options.savers();
+    let wanted = Wanted { quick: options.quick, savers: &savers, only: &options.only };
+    let cells = cells(&wanted);
+    if cells.is_empty() {
+        return Err("nothing has that name; `--only loop` measures the loop".into());
+    }
+    std::fs::create_dir_all(&options.dir)?;
+    let server =
+        Server::of(options.postgres.as_deref().filter(|_| savers.contains(&Saver::Postgres)))?;
+    let mut ours = Worker::start("our worker", our_worker(options, &server)?)?;
+    let mut theirs = match &options.python {
+        Some(python) => {
+            Some(Worker::start("LangGraph's worker", their_worker(python, options, &server))?)
+        }
+        None => None,
+    };
+    let progress = Progress::new(cells.len());
+    let mut rows = Vec::new();
+    for (done, cell) in cells.iter().enumerate() {
+        progress.at(done, &format!("{} {}", cell.title(), cell.place()));
+        rows.push(measure(cell, &mut ours, theirs.as_mut(), options.effort())?);
+    }
+    progress.end();
+    let conditions = conditions(options, &server);
+    print!("{}", report::table(&rows));
+    for line in report::notes(&rows).iter().chain(&conditions) {
+        println!("- {line}");
+    }
+    write(&options.dir, "bench.json", &format!("{:#}\n", report::json(&rows, &conditions)))?;
+    write(&options.dir, "bench.svg", &report::chart(&rows))
+}
+
+fn write(dir: &Path, name: &str, text: &str) -> Result<(), Failure> {
+    let file = dir.join(name);
+    std::fs::write(&file, text)
+        .map_err(|error| format!("cannot write {}: {error}", file.display()))?;
+    println!("- written: {}", file.display());
+    Ok(())
+}
+
+fn our_worker(options: &Options, server: &Server) -> Result<Command, Failure> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg("worker").arg("--dir").arg(&options.dir);
+    if let Some(url) = server.url("ours") {
+        command.args(["--postgres", &url]);
+    }
+    Ok(command)
+}
+
+fn their_worker(python: &Path, options: &Options, server: &Server) -> Command {
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("python/reference.py");
+    let mut command = Command::new(python);
+    command.arg(program).arg("--dir").arg(&options.dir);
+    if let Some(url) = server.url("theirs") {
+        command.args(["--postgres", &url]);
+    }
+    command
+}
+
+/// What one has to know to read the table.
+fn conditions(options: &Options, server: &Server) -> Vec<String> {
+    let mut lines = vec![
+        "least time of the rounds, which alternate between the sides; ratio = theirs / ours"
+            .to_owned(),
+        "SQLite: journal_mode = WAL, synchronous = FULL, on both sides and in the floor".to_owned(),
+    ];
+    lines.extend(
+        server.conditions().map(|said| format!("PostgreSQL, the same server for all: {said}")),
+    );
+    if options.savers.contains(&Saver::Postgres) && options.postgres.is_none() {
+        lines.push("PostgreSQL: not measured, no server was named".to_owned());
+    }
+    if options.python.is_none() {
+        lines.push("LangGraph: not measured, no Python was named".to_owned());
+    }
+    let cores = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
+    lines.push(format!("{cores} cores, {}", std::env::consts::ARCH));
+    lines
+}

@@ -1,0 +1,173 @@
+//! Where a workload runs: its saver, and the clock that knows when what is measured begins.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use superstep::checkpoint::{AnyCheckpointer, MemorySaver};
+use superstep::state::State;
+use superstep::{CompiledGraph, IntoInput, Invoke, Outcome, RunStream, Thread};
+use superstep_postgres::PostgresSaver;
+use superstep_sqlite::SqliteSaver;
+
+use crate::failure::Failure;
+use crate::floor::Mark;
+use crate::protocol::{Request, Saver};
+
+/// Where databases are.
+#[derive(Clone, Debug)]
+pub(crate) struct Places {
+    /// A folder for files.
+    pub(crate) dir: PathBuf,
+    /// A database of our own.
+    pub(crate) postgres: Option<String>,
+}
+
+impl Places {
+    pub(crate) fn postgres(&self) -> Result<&str, Failure> {
+        Ok(self.postgres.as_deref().ok_or("no PostgreSQL server was named")?)
+    }
+}
+
+/// What a workload runs on.
+pub(crate) struct Setting {
+    pub(crate) rounds: usize,
+    saver: Option<AnyCheckpointer>,
+    kind: Saver,
+    durability: superstep::Durability,
+    file: PathBuf,
+    postgres: Option<String>,
+    threads: AtomicU64,
+    /// What the databases held when the clock first started, for the floor.
+    mark: Option<Mark>,
+    recording: bool,
+}
+
+impl Setting {
+    /// Opens an empty saver. A `recording` remembers what was in it when the clock started.
+    pub(crate) async fn open(
+        places: &Places,
+        request: &Request,
+        recording: bool,
+    ) -> Result<Self, Failure> {
+        let file = places.dir.join("ours.db");
+        let saver = match request.saver {
+            Saver::None => None,
+            Saver::Memory => Some(AnyCheckpointer::new(MemorySaver::new())),
+            Saver::Sqlite => {
+                remove_database(&file)?;
+                Some(AnyCheckpointer::new(SqliteSaver::open(&file).await?))
+            }
+            Saver::Postgres => {
+                let url = places.postgres()?;
+                let saver = PostgresSaver::connect(url).await?;
+                crate::floor::postgres::empty(url).await?;
+                Some(AnyCheckpointer::new(saver))
+            }
+        };
+        Ok(Self {
+            rounds: request.rounds,
+            saver,
+            kind: request.saver,
+            durability: request.durability.into(),
+            file,
+            postgres: places.postgres.clone(),
+            threads: AtomicU64::new(0),
+            mark: None,
+            recording,
+        })
+    }
+
+    /// The graph with the saver, if there is one.
+    pub(crate) fn equip<S: State, O>(&self, graph: CompiledGraph<S, O>) -> CompiledGraph<S, O> {
+        match &self.saver {
+            Some(saver) => graph.with_any_checkpointer(saver.clone()),
+            None => graph,
+        }
+    }
+
+    /// A thread nobody has used.
+    pub(crate) fn thread<S: State, O>(&self, graph: &CompiledGraph<S, O>) -> Thread<S, O> {
+        let number = self.threads.fetch_add(1, Ordering::Relaxed);
+        graph.thread(format!("thread-{number:08}"))
+    }
+
+    /// Invokes a graph, on a new thread if there is a saver.
+    pub(crate) fn invoke<S: State, O>(
+        &self,
+        graph: &CompiledGraph<S, O>,
+        input: impl IntoInput<S>,
+    ) -> Invoke<S, O> {
+        let invoke = match self.saver {
+            Some(_) => self.thread(graph).invoke(input),
+            None => graph.invoke(input),
+        };
+        self.with_options(invoke)
+    }
+
+    pub(crate) fn with_options<S: State, O>(&self, invoke: Invoke<S, O>) -> Invoke<S, O> {
+        invoke.durability(self.durability).recursion_limit(STEPS_MAX)
+    }
+
+    /// Streams a graph, on a new thread if there is a saver.
+    pub(crate) fn stream<S: State, O>(
+        &self,
+        graph: &CompiledGraph<S, O>,
+        input: impl IntoInput<S>,
+    ) -> RunStream<S, O> {
+        let stream = match self.saver {
+            Some(_) => self.thread(graph).stream(input),
+            None => graph.stream(input),
+        };
+        stream.durability(self.durability).recursion_limit(STEPS_MAX)
+    }
+
+    /// Starts the clock.
+    pub(crate) async fn start(&mut self) -> Result<Instant, Failure> {
+        if self.recording && self.mark.is_none() {
+            self.mark = Some(match self.kind {
+                Saver::Sqlite => crate::floor::sqlite::mark(&self.file)?,
+                Saver::Postgres => {
+                    let url = self.postgres.as_deref().ok_or("no PostgreSQL server was named")?;
+                    crate::floor::postgres::mark(url).await?
+                }
+                Saver::None | Saver::Memory => Mark::default(),
+            });
+        }
+        Ok(Instant::now())
+    }
+
+    pub(crate) fn mark(&self) -> Mark {
+        self.mark.unwrap_or_default()
+    }
+
+    pub(crate) fn file(&self) -> &Path {
+        &self.file
+    }
+}
+
+/// More supersteps than any workload has.
+const STEPS_MAX: u64 = 1_000_000;
+
+/// The state a run has ended with.
+pub(crate) fn done<O>(outcome: Outcome<O>) -> Result<O, Failure> {
+    Ok(outcome.done().ok_or("the run stopped before its end")?)
+}
+
+/// Removes a database file and what SQLite keeps beside it.
+pub(crate) fn remove_database(file: &Path) -> Result<(), Failure> {
+    for suffix in ["", "-wal", "-shm"] {
+        let mut name = file.as_os_str().to_owned();
+        name.push(suffix);
+        match std::fs::remove_file(&name) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// As nanoseconds, for an answer.
+pub(crate) fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -40,6 +40,9 @@ class Setting:
         self.durability = request["durability"]
         self.threads = 0
         self.saver = open_saver(places, request["saver"], stack)
+        if request["saver"] in ("sqlite", "postgres"):
+            # Not measured, so that connections are open and statements prepared.
+            self.invoke(circle(3, self.saver), {"n": 0})
 
     def config(self):
         """How a call on a new thread is made."""

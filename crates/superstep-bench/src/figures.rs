@@ -82,8 +82,48 @@ impl Figures {
         Some(self.theirs.min()? / self.ours.min()?)
     }
 
+    /// The same of the medians, which a busy machine makes larger on both sides.
+    pub(crate) fn ratio_of_medians(&self) -> Option<f64> {
+        Some(self.theirs.median()? / self.ours.median()?)
+    }
+
     /// How many times the floor our time is.
     pub(crate) fn above_floor(&self) -> Option<f64> {
         Some(self.ours.min()? / self.floor.min()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn side(nanos: &[u64]) -> Side {
+        let mut side = Side::default();
+        side.add(Ok(Measured { nanos: nanos.to_vec(), units: 10, ..Measured::default() }));
+        side
+    }
+
+    #[test]
+    fn figures_are_for_one_unit() {
+        let odd = side(&[900, 100, 200]);
+        assert_eq!((odd.min(), odd.median(), odd.round_min()), (Some(10.0), Some(20.0), Some(100)));
+        assert_eq!(side(&[100, 400, 200, 300]).median(), Some(25.0));
+        assert_eq!((side(&[]).min(), side(&[]).median()), (None, None));
+    }
+
+    #[test]
+    fn ratios_compare_the_least_times() {
+        let cell = crate::plan::cells(&crate::plan::Wanted {
+            quick: false,
+            savers: &[crate::protocol::Saver::None],
+            only: &["loop 1000".to_owned()],
+        });
+        let mut figures = Figures::of(&cell[0]);
+        assert_eq!((figures.ratio(), figures.above_floor()), (None, None));
+        figures.ours = side(&[100, 900, 900]);
+        figures.theirs = side(&[2000, 1800, 2700]);
+        figures.floor = side(&[50]);
+        assert_eq!((figures.ratio(), figures.above_floor()), (Some(18.0), Some(2.0)));
+        assert_eq!(figures.ratio_of_medians(), Some(2000.0 / 900.0));
     }
 }

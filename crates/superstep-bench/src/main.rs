@@ -4,6 +4,7 @@ mod driver;
 mod failure;
 mod figures;
 mod floor;
+mod instructions;
 mod plan;
 mod progress;
 mod protocol;

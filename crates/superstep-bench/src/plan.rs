@@ -98,8 +98,8 @@ const WORKLOADS: [Workload; 20] = [
     workload("first-event", "event", sizes(10, 10), sizes(10, 3)),
     Workload { savers: Savers::None, ..workload("compile", "graph", sizes(1000, 1000), NOWHERE) },
     Workload {
-        theirs: Some(sizes(100, 20)),
-        ..workload("concurrent", "superstep", sizes(1000, 1000), sizes(1000, 200))
+        theirs: Some(sizes(100, 10)),
+        ..workload("concurrent", "superstep", sizes(1000, 1000), sizes(1000, 100))
     },
     Workload { savers: Savers::Steps, ..workload("long", "superstep", full(1000), full(1000)) },
     Workload {
@@ -147,6 +147,11 @@ pub(crate) struct Wanted<'a> {
 /// Works without LangGraph: it has nothing of the kind, or not in a way that can be compared.
 const OURS_ALONE: [&str; 2] = ["loop-untraced", "held"];
 
+/// Whether the other engine has this workload, too.
+pub(crate) fn is_compared(workload: &str) -> bool {
+    !OURS_ALONE.contains(&workload)
+}
+
 /// The rows of a run.
 pub(crate) fn cells(wanted: &Wanted<'_>) -> Vec<Cell> {
     let places = places(wanted.savers);
@@ -167,7 +172,7 @@ fn cell(workload: &Workload, saver: Saver, durability: Durability, quick: bool) 
     let of = |sizes: Sizes| if quick { sizes.quick } else { sizes.full };
     let size = of(if saver.is_database() { workload.stored } else { workload.light })?;
     let theirs = match workload.theirs {
-        _ if OURS_ALONE.contains(&workload.name) => None,
+        _ if !is_compared(workload.name) => None,
         Some(sizes) => of(sizes),
         None => Some(size),
     };
@@ -188,6 +193,12 @@ fn places(savers: &[Saver]) -> Vec<(Saver, Durability)> {
         some.iter().map(|durability| (*saver, *durability)).collect::<Vec<_>>()
     };
     savers.iter().flat_map(of).collect()
+}
+
+/// The names of all workloads; one with several sizes comes several times.
+#[cfg(test)]
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    WORKLOADS.iter().map(|workload| workload.name)
 }
 
 #[cfg(test)]

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use crate::driver::{Effort, Worker, measure};
+use crate::driver::{Effort, Worker, measure, measure_once};
 use crate::failure::Failure;
+use crate::instructions::instructions;
 use crate::plan::{Wanted, cells};
 use crate::progress::Progress;
 use crate::protocol::Saver;
@@ -33,12 +34,18 @@ pub(crate) struct Options {
     /// Where files are made and results are written.
     #[arg(long, default_value = "target/bench")]
     dir: PathBuf,
+    /// Count instructions of the hot path instead, and compare them with what is recorded.
+    #[arg(long)]
+    instructions: bool,
+    /// Record the counts.
+    #[arg(long, requires = "instructions")]
+    record: bool,
 }
 
 impl Options {
     fn effort(&self) -> Effort {
         if self.quick {
-            Effort { time: Duration::from_millis(700), rounds_min: 1, rounds_max: 5 }
+            Effort { time: Duration::from_millis(500), rounds_min: 1, rounds_max: 5 }
         } else {
             Effort { time: Duration::from_secs(4), rounds_min: 2, rounds_max: 15 }
         }
@@ -53,6 +60,13 @@ impl Options {
 
 /// Measures, prints and writes.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    if options.instructions {
+        return instructions(&options.dir, options.record);
+    }
+    compare(options)
+}
+
+fn compare(options: &Options) -> Result<(), Failure> {
     let savers = options.savers();
     let wanted = Wanted { quick: options.quick, savers: &savers, only: &options.only };
     let cells = cells(&wanted);
@@ -73,7 +87,12 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let mut rows = Vec::new();
     for (done, cell) in cells.iter().enumerate() {
         progress.at(done, &format!("{} {}", cell.title(), cell.place()));
-        rows.push(measure(cell, &mut ours, theirs.as_mut(), options.effort())?);
+        rows.push(if cell.workload == "held" {
+            let mut fresh = Worker::start("our worker", our_worker(options, &server)?)?;
+            measure_once(cell, &mut fresh)?
+        } else {
+            measure(cell, &mut ours, theirs.as_mut(), options.effort())?
+        });
     }
     progress.end();
     let conditions = conditions(options, &server);

@@ -13,6 +13,7 @@ use superstep_sqlite::SqliteSaver;
 use crate::failure::Failure;
 use crate::floor::Mark;
 use crate::protocol::{Request, Saver};
+use crate::workloads;
 
 /// Where databases are.
 #[derive(Clone, Debug)]
@@ -65,7 +66,7 @@ impl Setting {
                 Some(AnyCheckpointer::new(saver))
             }
         };
-        Ok(Self {
+        let setting = Self {
             rounds: request.rounds,
             saver,
             kind: request.saver,
@@ -75,7 +76,11 @@ impl Setting {
             threads: AtomicU64::new(0),
             mark: None,
             recording,
-        })
+        };
+        if request.saver.is_database() {
+            workloads::warm_up(&setting).await?;
+        }
+        Ok(setting)
     }
 
     /// The graph with the saver, if there is one.
@@ -170,4 +175,17 @@ pub(crate) fn remove_database(file: &Path) -> Result<(), Failure> {
 /// As nanoseconds, for an answer.
 pub(crate) fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::path::PathBuf;
+
+    /// An empty folder that stays below `target/`.
+    pub(crate) fn scratch(name: &str) -> PathBuf {
+        let dir =
+            PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../target/tmp/bench").join(name);
+        std::fs::create_dir_all(&dir).expect("a folder in `target/`");
+        dir
+    }
 }

@@ -65,3 +65,78 @@ fn runtime(request: &Request) -> std::io::Result<tokio::runtime::Runtime> {
     };
     builder.enable_all().build()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan;
+    use crate::protocol::{Durability, Saver};
+    use crate::setting::tests::scratch;
+
+    fn ask(places: &Places, requests: &[String]) -> Vec<Answer> {
+        let mut answers = Vec::new();
+        serve(places, requests.join("\n").as_bytes(), &mut answers).expect("the pipe is a buffer");
+        let answers = String::from_utf8(answers).expect("answers are text");
+        answers.lines().map(|line| serde_json::from_str(line).expect("an answer")).collect()
+    }
+
+    fn request(workload: &str, size: usize) -> Request {
+        Request {
+            workload: workload.to_owned(),
+            size,
+            saver: Saver::Memory,
+            durability: Durability::Sync,
+            rounds: 2,
+            floor: false,
+        }
+    }
+
+    /// A driver that sees the end of a pipe cannot say what was wrong, so a worker answers whatever it is asked.
+    #[test]
+    fn what_cannot_be_measured_is_answered_with_the_reason() {
+        let places = Places { dir: scratch("reasons"), postgres: None };
+        let unknown = serde_json::to_string(&request("lop", 3)).expect("JSON");
+        let known = serde_json::to_string(&request("loop", 3)).expect("JSON");
+        let nowhere = Request { saver: Saver::Postgres, ..request("loop", 3) };
+        let nowhere = serde_json::to_string(&nowhere).expect("JSON");
+        let answers = ask(&places, &[unknown, "{}".to_owned(), nowhere, known]);
+        let failed = |error: &str| Answer::Failed { error: error.to_owned() };
+        assert_eq!(answers[0], failed("there is no workload `lop`"));
+        let Answer::Failed { error } = &answers[1] else {
+            panic!("{:?} is no refusal", answers[1]);
+        };
+        assert!(error.starts_with("this is no request: missing field `workload`"), "{error}");
+        assert_eq!(answers[2], failed("no PostgreSQL server was named"));
+        assert!(matches!(&answers[3], Answer::Measured(measured) if measured.nanos.len() == 2));
+    }
+
+    /// The least size each workload takes.
+    fn least(workload: &str) -> usize {
+        match workload {
+            "wide" => 300,
+            "long" | "held" => 200,
+            _ => 3,
+        }
+    }
+
+    #[test]
+    fn every_workload_of_the_plan_runs() {
+        let places = Places { dir: scratch("every"), postgres: None };
+        for workload in plan::names() {
+            let request = serde_json::to_string(&request(workload, least(workload))).expect("JSON");
+            let answers = ask(&places, &[request]);
+            let [Answer::Measured(measured)] = &answers[..] else {
+                panic!("`{workload}` was answered with {answers:?}");
+            };
+            assert_eq!(measured.nanos.len(), 2, "`{workload}` takes the rounds it is given");
+        }
+    }
+
+    #[test]
+    fn the_reference_has_every_workload_that_is_compared() {
+        let program = include_str!("../python/reference.py");
+        for workload in plan::names().filter(|name| plan::is_compared(name)) {
+            assert!(program.contains(&format!("    \"{workload}\": ")), "`{workload}` is missing");
+        }
+    }
+}

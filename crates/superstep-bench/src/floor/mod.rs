@@ -105,3 +105,69 @@ fn copies(commits: &[sqlite::Commit]) -> u64 {
     }
     nanos(began.elapsed())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::Durability;
+    use crate::setting::tests::scratch;
+
+    fn request(workload: &str, saver: Saver, durability: Durability) -> Request {
+        let workload = workload.to_owned();
+        Request { workload, size: 6, saver, durability, rounds: 1, floor: true }
+    }
+
+    fn commits(measured: &Measured) -> f64 {
+        let found = measured.also.iter().find(|(name, _)| name == "commits");
+        found.expect("a floor of a database says how many commits it has").1
+    }
+
+    /// A floor that writes less than we do would make us look worse than we are, one that writes more, better.
+    #[tokio::test]
+    async fn on_sqlite_writes_the_rows_that_the_workload_wrote() {
+        let places = Places { dir: scratch("floor"), postgres: None };
+        for workload in ["loop", "fan", "turn", "interrupt"] {
+            let request = request(workload, Saver::Sqlite, Durability::Sync);
+            let recording = Recording::of(&places, &request).await.expect("a recording");
+            let written = recording.replay(&places, &request).await.expect("a floor");
+            let floor = sqlite::read(&places.dir.join("floor.db"), Mark::default()).expect("rows");
+            let Rows::Sqlite(ours) = &recording.rows else {
+                panic!("`{workload}` was recorded on SQLite");
+            };
+            assert_eq!(sqlite::counts(&floor), sqlite::counts(ours), "`{workload}`");
+            assert!(commits(&written) >= 2.0, "`{workload}` stores its input and its supersteps");
+        }
+    }
+
+    #[tokio::test]
+    async fn one_transaction_is_one_superstep() {
+        let places = Places { dir: scratch("transactions"), postgres: None };
+        for (durability, expected) in [(Durability::Sync, 8.0), (Durability::Exit, 1.0)] {
+            let request = request("loop", Saver::Sqlite, durability);
+            let recording = Recording::of(&places, &request).await.expect("a recording");
+            let written = recording.replay(&places, &request).await.expect("a floor");
+            let what = "the input, what it starts, and six supersteps";
+            assert_eq!(commits(&written), expected, "{durability:?}: {what}");
+        }
+    }
+
+    #[test]
+    fn on_postgresql_writes_the_rows_that_the_workload_wrote() {
+        let server = crate::server::Server::of(Some(&superstep_testdb::server_url()));
+        let server = server.expect("a server");
+        let places = Places { dir: scratch("server"), postgres: server.url("ours") };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.expect("a runtime").block_on(async {
+            let request = request("loop", Saver::Postgres, Durability::Sync);
+            let recording = Recording::of(&places, &request).await.expect("a recording");
+            let written = recording.replay(&places, &request).await.expect("a floor");
+            let url = places.postgres().expect("a database");
+            let floor = postgres::read(url, Mark::default()).await.expect("rows");
+            let Rows::Postgres(ours) = &recording.rows else {
+                panic!("this was recorded on PostgreSQL");
+            };
+            assert_eq!(postgres::counts(&floor), postgres::counts(ours));
+            assert_eq!(commits(&written), 8.0, "the input, what it starts, and six supersteps");
+        });
+    }
+}

@@ -20,6 +20,7 @@ fn row(row: &Figures) -> Value {
         "theirs": side(&row.theirs),
         "floor": side(&row.floor),
         "ratio": row.ratio(),
+        "ratio_of_medians": row.ratio_of_medians(),
         "above_floor": row.above_floor(),
     })
 }

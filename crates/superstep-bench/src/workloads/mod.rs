@@ -8,7 +8,7 @@ mod wide;
 
 use crate::failure::Failure;
 use crate::protocol::{Measured, Request};
-use crate::setting::Setting;
+use crate::setting::{Setting, done};
 
 /// Runs a workload as often as the setting says.
 pub(crate) async fn run(setting: &mut Setting, request: &Request) -> Result<Measured, Failure> {
@@ -31,4 +31,11 @@ pub(crate) async fn run(setting: &mut Setting, request: &Request) -> Result<Meas
         "held" => many::held(setting, size).await,
         unknown => Err(format!("there is no workload `{unknown}`").into()),
     }
+}
+
+/// A short run that is not measured, so that connections are open and statements prepared.
+pub(crate) async fn warm_up(setting: &Setting) -> Result<(), Failure> {
+    let graph = setting.equip(flow::circle(3)?);
+    done(setting.invoke(&graph, flow::Count::update().n(0)).await?)?;
+    Ok(())
 }

@@ -25,28 +25,41 @@ fn get_mut<const I: usize, const N: usize>(wide: &mut Wide<N>) -> &mut String {
     &mut wide.texts[I]
 }
 
-/// Ten times ten channels from a number of hundreds on.
+type Access<const N: usize> = (fn(&Wide<N>) -> &String, fn(&mut Wide<N>) -> &mut String);
+
+/// How to get at the fields of some hundreds, ten by ten.
 macro_rules! hundreds {
-    ($schema:expr, $($hundred:literal)*) => {$(
-        hundreds!(@tens $schema, $hundred, 0 1 2 3 4 5 6 7 8 9);
+    ($all:ident, $($hundred:literal)*) => {$(
+        hundreds!(@tens $all, $hundred, 0 1 2 3 4 5 6 7 8 9);
     )*};
-    (@tens $schema:expr, $hundred:literal, $($ten:literal)*) => {$(
-        hundreds!(@ones $schema, $hundred, $ten, 0 1 2 3 4 5 6 7 8 9);
+    (@tens $all:ident, $hundred:literal, $($ten:literal)*) => {$(
+        hundreds!(@ones $all, $hundred, $ten, 0 1 2 3 4 5 6 7 8 9);
     )*};
-    (@ones $schema:expr, $hundred:literal, $ten:literal, $($one:literal)*) => {$(
-        $schema.last(
-            name($hundred * 100 + $ten * 10 + $one),
+    (@ones $all:ident, $hundred:literal, $ten:literal, $($one:literal)*) => {
+        let ten: [Access<_>; 10] = [$((
             get::<{ $hundred * 100 + $ten * 10 + $one }, _>,
             get_mut::<{ $hundred * 100 + $ten * 10 + $one }, _>,
-        );
-    )*};
+        )),*];
+        $all.extend_from_slice(&ten);
+    };
+}
+
+fn declare<const N: usize>(schema: &mut Schema<Wide<N>>, access: Vec<Access<N>>)
+where
+    Wide<N>: State,
+{
+    for (key, (get, get_mut)) in access.into_iter().enumerate() {
+        schema.last(name(key), get, get_mut);
+    }
 }
 
 impl State for Wide<300> {
     type Update = Writes;
 
     fn channels(schema: &mut Schema<Self>) {
-        hundreds!(schema, 0 1 2);
+        let mut access = Vec::new();
+        hundreds!(access, 0 1 2);
+        declare(schema, access);
     }
 
     fn empty(_: &Arc<Schema<Self>>) -> Self {
@@ -58,7 +71,9 @@ impl State for Wide<1200> {
     type Update = Writes;
 
     fn channels(schema: &mut Schema<Self>) {
-        hundreds!(schema, 0 1 2 3 4 5 6 7 8 9 10 11);
+        let mut access = Vec::new();
+        hundreds!(access, 0 1 2 3 4 5 6 7 8 9 10 11);
+        declare(schema, access);
     }
 
     fn empty(_: &Arc<Schema<Self>>) -> Self {

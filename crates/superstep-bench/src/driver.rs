@@ -101,9 +101,10 @@ pub(crate) fn measure_once(cell: &Cell, fresh: &mut Worker) -> Result<Figures, F
     Ok(figures)
 }
 
-/// What is only a part of a run has no floor: its rows would be those of the whole.
+/// What is only a part of a run has no floor, since its rows would be those of the whole; nor have many threads, which
+/// share transactions.
 fn has_floor(cell: &Cell) -> bool {
-    !matches!(cell.workload, "compile" | "superstep" | "first-event")
+    !matches!(cell.workload, "compile" | "superstep" | "first-event" | "concurrent")
 }
 
 /// Databases are slow enough to be measured once.

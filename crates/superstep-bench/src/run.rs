@@ -51,6 +51,11 @@ impl Options {
         }
     }
 
+    /// Where databases are while they are measured.
+    fn files(&self) -> PathBuf {
+        self.dir.join("files")
+    }
+
     /// Without a server there is nothing to measure on it.
     fn savers(&self) -> Vec<Saver> {
         let there = |saver: &Saver| *saver != Saver::Postgres || self.postgres.is_some();
@@ -73,7 +78,11 @@ fn compare(options: &Options) -> Result<(), Failure> {
     if cells.is_empty() {
         return Err("nothing has that name; `--only loop` measures the loop".into());
     }
-    std::fs::create_dir_all(&options.dir)?;
+    let files = options.files();
+    if files.exists() {
+        std::fs::remove_dir_all(&files)?;
+    }
+    std::fs::create_dir_all(&files)?;
     let server =
         Server::of(options.postgres.as_deref().filter(|_| savers.contains(&Saver::Postgres)))?;
     let mut ours = Worker::start("our worker", our_worker(options, &server)?)?;
@@ -95,6 +104,8 @@ fn compare(options: &Options) -> Result<(), Failure> {
         });
     }
     progress.end();
+    drop((ours, theirs));
+    std::fs::remove_dir_all(&files)?;
     let conditions = conditions(options, &server);
     print!("{}", report::table(&rows));
     for line in report::notes(&rows).iter().chain(&conditions) {
@@ -114,7 +125,7 @@ fn write(dir: &Path, name: &str, text: &str) -> Result<(), Failure> {
 
 fn our_worker(options: &Options, server: &Server) -> Result<Command, Failure> {
     let mut command = Command::new(std::env::current_exe()?);
-    command.arg("worker").arg("--dir").arg(&options.dir);
+    command.arg("worker").arg("--dir").arg(options.files());
     if let Some(url) = server.url("ours") {
         command.args(["--postgres", &url]);
     }
@@ -124,7 +135,7 @@ fn our_worker(options: &Options, server: &Server) -> Result<Command, Failure> {
 fn their_worker(python: &Path, options: &Options, server: &Server) -> Command {
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("python/reference.py");
     let mut command = Command::new(python);
-    command.arg(program).arg("--dir").arg(&options.dir);
+    command.arg(program).arg("--dir").arg(options.files());
     if let Some(url) = server.url("theirs") {
         command.args(["--postgres", &url]);
     }

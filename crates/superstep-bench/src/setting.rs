@@ -51,14 +51,11 @@ impl Setting {
         request: &Request,
         recording: bool,
     ) -> Result<Self, Failure> {
-        let file = places.dir.join("ours.db");
+        let file = new_file(places)?;
         let saver = match request.saver {
             Saver::None => None,
             Saver::Memory => Some(AnyCheckpointer::new(MemorySaver::new())),
-            Saver::Sqlite => {
-                remove_database(&file)?;
-                Some(AnyCheckpointer::new(SqliteSaver::open(&file).await?))
-            }
+            Saver::Sqlite => Some(AnyCheckpointer::new(SqliteSaver::open(&file).await?)),
             Saver::Postgres => {
                 let url = places.postgres()?;
                 let saver = PostgresSaver::connect(url).await?;
@@ -157,6 +154,19 @@ const STEPS_MAX: u64 = 1_000_000;
 /// The state a run has ended with.
 pub(crate) fn done<O>(outcome: Outcome<O>) -> Result<O, Failure> {
     Ok(outcome.done().ok_or("the run stopped before its end")?)
+}
+
+/// Where no database is. The one before is removed, and its name not used again: whoever had it open may still be busy
+/// closing it.
+fn new_file(places: &Places) -> Result<PathBuf, Failure> {
+    static OPENED: AtomicU64 = AtomicU64::new(0);
+    let number = OPENED.fetch_add(1, Ordering::Relaxed);
+    let named = |number: u64| places.dir.join(format!("ours-{number}.db"));
+    if let Some(before) = number.checked_sub(1) {
+        remove_database(&named(before))?;
+    }
+    remove_database(&named(number))?;
+    Ok(named(number))
 }
 
 /// Removes a database file and what SQLite keeps beside it.

@@ -23,7 +23,7 @@ pub(crate) fn serve(
     for line in requests.lines() {
         let answer = match answer(places, &mut recordings, &line?) {
             Ok(measured) => Answer::Measured(measured),
-            Err(failure) => Answer::Failed { error: failure.to_string() },
+            Err(failure) => Answer::Failed { error: told(&*failure) },
         };
         writeln!(answers, "{}", serde_json::to_string(&answer)?)?;
         answers.flush()?;
@@ -41,6 +41,17 @@ fn answer(places: &Places, recordings: &mut Recordings, line: &str) -> Result<Me
         let mut setting = Setting::open(places, &request, false).await?;
         workloads::run(&mut setting, &request).await
     })
+}
+
+/// A failure and what caused it.
+fn told(failure: &(dyn std::error::Error + 'static)) -> String {
+    let mut told = failure.to_string();
+    let mut cause = failure.source();
+    while let Some(error) = cause {
+        told.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    told
 }
 
 async fn floor(

@@ -184,8 +184,8 @@ impl Commit {
     }
 
     fn push(&mut self, table: usize, row: &Row) -> Result<(), tokio_postgres::Error> {
-        let columns = self.rows[table].iter_mut().enumerate();
-        columns.map(|(at, column)| column.push(row, at + 1)).collect()
+        let mut columns = self.rows[table].iter_mut().enumerate();
+        columns.try_for_each(|(at, column)| column.push(row, at + 1))
     }
 }
 

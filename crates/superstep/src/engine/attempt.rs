@@ -12,10 +12,12 @@ use smallvec::SmallVec;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use superstep_checkpoint::Blob;
+use tracing::Span;
 
 use super::head::{Mark, Packet, StartValue, Write};
 use super::layout::{END, NodeDef, START};
 use super::probe::{self, Attempt, Way};
+use super::span;
 use super::task::{Suspension, Task};
 use crate::error::{Code, NodeError, TimeLimit, nearest, panic_text};
 use crate::graph::{RetryPolicy, TimeoutPolicy};
@@ -181,8 +183,9 @@ async fn run_spawned<T: Send + 'static>(
     task: &Task,
     timeout: Option<TimeoutPolicy>,
 ) -> Result<Ran<T>, NodeError> {
+    let span = span::task(task);
     let mut handle =
-        AbortOnDrop(tokio::spawn(Watched { future: Some(future), task: task.clone() }));
+        AbortOnDrop(tokio::spawn(Watched { future: Some(future), task: task.clone(), span }));
     match limited(&mut handle.0, task, timeout).await? {
         Ok(ended) => ended,
         Err(error) => match error.try_into_panic() {
@@ -198,7 +201,7 @@ pub(crate) async fn run_watched<T>(
     task: &Task,
     timeout: Option<TimeoutPolicy>,
 ) -> Result<Ran<T>, NodeError> {
-    let watched = Watched { future: Some(future), task };
+    let watched = Watched { future: Some(future), task, span: span::task(task) };
     match timeout {
         None => watched.await,
         Some(_) => Box::pin(limited(watched, task, timeout)).await?,
@@ -218,6 +221,7 @@ impl<T> Drop for AbortOnDrop<T> {
 struct Watched<'a, T, K> {
     future: Option<TaskFuture<'a, T>>,
     task: K,
+    span: Span,
 }
 
 impl<T, K: Borrow<Task> + Unpin> Future for Watched<'_, T, K> {
@@ -226,6 +230,7 @@ impl<T, K: Borrow<Task> + Unpin> Future for Watched<'_, T, K> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
         let task = this.task.borrow();
+        let _entered = this.span.enter();
         let Some(future) = this.future.as_mut() else { return Poll::Pending };
         let polled = catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx)));
         // What was asked counts, not what came back: a node cannot return past an open question.

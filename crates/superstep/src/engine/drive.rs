@@ -8,6 +8,7 @@ use superstep_checkpoint::{
     AnyCheckpointer, Blob, CheckpointId, Error, Interrupt, InterruptId, Metadata, Put, Source,
     TaskId, TaskWrites, Value,
 };
+use tracing::{Instrument, Span};
 
 use super::apply::{Actor, Applied, ApplyError, Fault, apply};
 use super::emit::Emitter;
@@ -18,6 +19,7 @@ use super::plan::{Cause, plan, plan_each};
 use super::record::{self, Recorder};
 use super::run::Run;
 use super::slots;
+use super::span;
 use super::step::{Saving, StepEnd};
 use super::superstep::{Gate, Setting, Superstep};
 use super::{Layout, ids};
@@ -105,9 +107,17 @@ pub(crate) enum How {
 
 /// Drives a graph to its end.
 pub(crate) async fn drive(opening: Opening) -> Result<Finish, RunError> {
-    let mut driver = Driver::open(opening).await?;
-    let ended = driver.run().await;
-    driver.close(ended).await
+    // Graphs inside tasks are part of the run of the outermost.
+    let span = match &opening.caller {
+        None => span::run(&opening.run, &opening.graph.layout.name),
+        Some(_) => Span::none(),
+    };
+    let driven = async {
+        let mut driver = Driver::open(opening).await?;
+        let ended = driver.run().await;
+        driver.close(ended).await
+    };
+    driven.instrument(span).await
 }
 
 pub(super) struct Driver {
@@ -265,7 +275,8 @@ impl Driver {
             } else {
                 entries.iter().map(|entry| entry.node).collect()
             };
-            let executed = self.execute(&superstep, entries).await;
+            let span = span::superstep(&superstep, entries.len());
+            let executed = self.execute(&superstep, entries).instrument(span.clone()).await;
             let entries = match executed? {
                 StepEnd::Finished(entries) => entries,
                 StepEnd::Stopped(stop, entries) => {
@@ -273,7 +284,7 @@ impl Driver {
                     return Ok(stop);
                 }
             };
-            self.barrier(superstep, entries).await?;
+            self.barrier(superstep, entries).instrument(span).await?;
             if self.stops_at(&self.breakpoints.after, names.into_iter()) {
                 let superstep = self.superstep();
                 let entries = self.entries(&superstep);
@@ -553,19 +564,21 @@ impl Driver {
             changed,
         };
         let saver = saver.clone();
+        let span = span::commit(&put);
         match self.run.durability {
             Durability::Async => {
                 self.settle().await?;
                 let around = self.caller.as_ref().map(|caller| caller.superstep.clone());
-                self.background = Some(Box::pin(async move {
+                let stored = async move {
                     // What a graph inside a task has done must not outlive the superstep that it was done for.
                     if let Some(around) = around {
                         around.stored.pass().await;
                     }
                     saver.put(put).await
-                }));
+                };
+                self.background = Some(Box::pin(stored.instrument(span)));
             }
-            Durability::Sync | Durability::Exit => saver.put(put).await?,
+            Durability::Sync | Durability::Exit => saver.put(put).instrument(span).await?,
         }
         self.stored = Some(self.id);
         self.known_head = Some(self.id);

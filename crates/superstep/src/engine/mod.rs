@@ -44,6 +44,7 @@ mod record;
 mod run;
 mod slots;
 mod snapshot;
+mod span;
 mod stale;
 mod step;
 mod superstep;

@@ -5,11 +5,13 @@ cargo xtask <task>
   conformance [ARGS]...  run conformance cases; without arguments those in conformance/cases
   handoff [CASES]...     hand cases to the reference and back, at every split, on SQLite and PostgreSQL; sets the reference up in target/
   bench [ARGS]...        measure beside the reference and the floor of the machine; `bench --help` says what can be chosen
+  guide                  build the guide in target/guide; sets mdBook up in target/
   help                   this list
 ";
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Task {
+    Guide,
     Help,
     Test,
     /// With what the runner of the cases is given.
@@ -31,6 +33,7 @@ pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Task, Stri
         "conformance" => return Ok(Task::Conformance(rest)),
         "handoff" => return Ok(Task::Handoff(rest)),
         "bench" => return Ok(Task::Bench(rest)),
+        "guide" => Task::Guide,
         "help" | "--help" | "-h" => Task::Help,
         "test" => Task::Test,
         unknown => return Err(format!("unknown task `{unknown}`")),
@@ -52,6 +55,7 @@ mod tests {
     #[test]
     fn tasks_are_known_by_name() {
         assert_eq!(parsed("test"), Ok(Task::Test));
+        assert_eq!(parsed("guide"), Ok(Task::Guide));
         assert_eq!(parsed("conformance"), Ok(Task::Conformance(vec![])));
         assert_eq!(parsed("handoff mine"), Ok(Task::Handoff(vec!["mine".to_owned()])));
         assert_eq!(parsed("bench --quick"), Ok(Task::Bench(vec!["--quick".to_owned()])));
@@ -79,7 +83,7 @@ mod tests {
 
     #[test]
     fn help_names_every_task() {
-        for task in ["test", "conformance", "handoff", "bench", "help"] {
+        for task in ["test", "conformance", "handoff", "bench", "guide", "help"] {
             assert!(HELP.lines().any(|line| line.trim_start().starts_with(task)), "{task}");
         }
     }

@@ -12,6 +12,8 @@ enum Program {
     Cargo,
     /// The runner of the cases, which an earlier stage has built.
     Runner,
+    /// What makes a book of the guide, which an earlier stage has installed.
+    Book,
 }
 
 /// One command, with a heading.
@@ -53,6 +55,7 @@ impl Stage {
         let program = match self.program {
             Program::Cargo => "cargo",
             Program::Runner => "conformance",
+            Program::Book => "mdbook",
         };
         format!("{env}{program} {}", self.args.join(" "))
     }
@@ -62,6 +65,7 @@ impl Stage {
         let mut command = Command::new(match self.program {
             Program::Cargo => std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()),
             Program::Runner => target().join("debug/conformance").into_os_string(),
+            Program::Book => target().join("tools/bin/mdbook").into_os_string(),
         });
         command.current_dir(root()).args(&self.args);
         command
@@ -159,6 +163,17 @@ fn uses_server(args: &[String]) -> bool {
 
 /// What is asked of the bench without a server and without the reference.
 const ALONE: [&str; 3] = ["--instructions", "--help", "-h"];
+
+/// Makes a book of the guide. Not part of the tests, which check its programs and links: what makes the book is as large as all
+/// our dependencies together.
+pub(crate) fn guide() -> [Stage; 2] {
+    let tools = target().join("tools").display().to_string();
+    let mut install =
+        Stage::new("mdBook", "install --locked --no-default-features --features search");
+    install.args.extend(["--root".to_owned(), tools, "mdbook@0.5.4".to_owned()]);
+    let build = Stage { program: Program::Book, ..Stage::new("guide", "build docs/guide") };
+    [install, build]
+}
 
 /// The same stage with the runner that was built before.
 pub(crate) fn built(mut stage: Stage) -> Stage {

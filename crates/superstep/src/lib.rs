@@ -39,7 +39,57 @@
 //! # }).unwrap();
 //! ```
 //!
-//! # Concepts, in the order you meet them
+//! # A tour
+//!
+//! **State.** A struct whose fields are channels. `topic` keeps its last value, `notes` appends; [`state`] has all kinds. Tasks of a superstep
+//! share one `Arc` of it; what they return is folded in at the barrier, in an order that does not depend on who finished first.
+//!
+//! **Nodes** are functions, async or not. Arguments say what they need, results say what they write; [`node`] lists both.
+//!
+//! **Ways.** Edges and joins ([`StateGraph::add_edge`]), routers ([`StateGraph::add_conditional_edges`]), commands of a node
+//! ([`Command`]), and as many tasks as there is work ([`Dispatch`]). `compile` reports everything that is wrong at once.
+//!
+//! **Threads.** With a checkpointer, a graph runs on threads, which outlive the process. A run ends with an [`Outcome`]: done,
+//! interrupted, or drained. A thread that stopped for whatever reason goes on with `()` as its input.
+//!
+//! **Questions.** A node asks a person, and goes on with the answer, a second or a year later:
+//!
+//! ```
+//! # use superstep::prelude::*;
+//! # #[derive(State, Clone, Default)]
+//! # struct Payment { amount: i64, status: String }
+//! async fn pay(payment: Arc<Payment>, task: Task) -> PaymentUpdate {
+//!     let approved: bool = task.interrupt(format!("Pay {} euros?", payment.amount)).await;
+//!     Payment::update().status(if approved { "paid" } else { "declined" })
+//! }
+//!
+//! # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
+//! # let app = StateGraph::new().add_node("pay", pay).add_edge(START, "pay").compile()?;
+//! # let thread = app.with_checkpointer(MemorySaver::new()).thread("invoice-7");
+//! let asked = thread.invoke(Payment::update().amount(250)).await?.interrupted();
+//! assert_eq!(asked.expect("a question")[0].value, "Pay 250 euros?".into());
+//! let payment = thread.resume(true).await?.done().expect("no other question");
+//! assert_eq!(payment.status, "paid");
+//! # Ok::<_, Box<dyn std::error::Error>>(())
+//! # }).unwrap();
+//! ```
+//!
+//! The node runs again from its first line when it is answered. What must not happen twice stands in a
+//! [recorded call](Task::call), which returns its record from then on; [`func`] has workflows that are nothing but such calls.
+//!
+//! **The past.** [`Thread::get_state_history`] walks the checkpoints, [`Thread::at`] goes back to one, [`Thread::update_state`] begins a branch there.
+//!
+//! **Inside each other.** A compiled graph is a node of another ([`CompiledGraph::as_node`]), with a state and a [`Memory`] of its own.
+//!
+//! **As it happens.** [`Thread::stream`] yields [`Event`]s: updates, values, tasks, checkpoints, messages, and what nodes
+//! [emit](Task::emit). A stream drives its run, so there is no background task to leak.
+//!
+//! **Ending well.** [`RunControl`] asks runs to stop at the next boundary, the module `shutdown` (a default feature) does so when the
+//! process is told to end.
+//!
+//! **In a test.** The feature `testing` has virtual time, seeded orders, a crash at every moment, and scripted answers.
+//!
+//! # Where to look
 //!
 //! | | |
 //! | --- | --- |
@@ -53,6 +103,14 @@
 //! | [`func`] | workflows that are plain functions |
 //! | [`checkpoint`] | where threads are kept |
 //! | [`error`] | what can go wrong |
+//!
+//! `superstep-sqlite` and `superstep-postgres` keep threads in databases, in LangGraph's tables; `superstep-encryption` stands in front of
+//! them. The guide in the repository has a chapter for each of these concepts, and one for those who come from LangGraph.
+//!
+//! # What it is not
+//!
+//! There is no server, queue or scheduler: a run lives in the process that awaits it. There are no clients of language models; a
+//! [`Message`](state::Message) is as far as it goes.
 
 pub mod error;
 pub mod func;
@@ -113,8 +171,3 @@ pub mod prelude {
     #[cfg(feature = "derive")]
     pub use superstep_macros::{State, View, entrypoint, task};
 }
-
-/// The programs in the README compile.
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct ReadmeDoctests;

@@ -5,7 +5,7 @@ mod world;
 
 use serde_json::json;
 use tokio_postgres::{Client, NoTls};
-use world::{Dir, failed, said, superstep, text};
+use world::{Dir, failed, none_opens, said, superstep, text};
 
 /// A database of its own on the server of the tests.
 struct Database {
@@ -98,4 +98,7 @@ async fn a_wrong_password_is_told_in_one_line_and_not_shown() {
     assert!(line.contains("password authentication failed for user \"postgres\""), "{line}");
     assert!(!line.contains("swordfish"), "{line}");
     assert_eq!(line.matches("password authentication").count(), 1, "said once: {line}");
+    none_opens(&wrong, "password authentication failed");
+    let (line, code) = failed(&superstep(&["--db", &wrong, "migrate"]));
+    assert!(line.contains("password authentication failed") && code == 1, "{line}");
 }

@@ -114,6 +114,57 @@ fn what_is_exported_comes_back_the_same() {
     assert!(line.contains("no export"), "{line}");
 }
 
+/// The commands one after the other on a database with this thread, which waits for an answer. `run` gives what one prints.
+fn all_commands(dir: &Dir, thread: &str, run: impl Fn(&[&str]) -> String) {
+    let export = dir.file("export.jsonl", &run(&["export", thread]));
+    for args in [
+        &["threads"][..],
+        &["show", thread],
+        &["history", thread],
+        &["diff", thread, "head~1", "head"],
+        &["inbox"],
+        &["answer", thread, "approve"],
+        &["check"],
+        &["copy", thread, "copy", "--yes"],
+        &["prune", "copy", "--keep", "1", "--yes"],
+        &["delete", thread, "--yes"],
+        &["import", text(&export)],
+        &["show", "copy"],
+        &["migrate"],
+        &["graph"],
+    ] {
+        assert!(!run(args).is_empty(), "{args:?} said nothing");
+    }
+    assert_eq!(run(&["export", thread]), std::fs::read_to_string(export).expect("an export"));
+}
+
+#[test]
+fn every_command_in_both_forms_on_databases_of_both_engines() {
+    for json in [false, true] {
+        let ours = Dir::new();
+        ours.run_demo("");
+        let theirs = Dir::new();
+        let databases = [
+            Some((&ours, ours.demo_db(), "mail-1")),
+            python_db(&theirs).map(|db| (&theirs, db, "waits")),
+        ];
+        for (dir, db, thread) in databases.into_iter().flatten() {
+            all_commands(dir, thread, |args| {
+                let form: &[&str] = if json { &["--json"] } else { &[] };
+                let said = said(&superstep(&[&["--db", &db][..], args, form].concat()));
+                let lines = said.lines().filter(|line| serde_json::from_str::<Json>(line).is_ok());
+                let (lines, all) = (lines.count(), said.lines().count());
+                match (json, args[0]) {
+                    (_, "export") => assert_eq!(lines, all, "{args:?}: {said}"),
+                    (true, _) => assert_eq!((lines, all), (1, 1), "{args:?}: {said}"),
+                    (false, _) => assert_ne!(lines, all, "{args:?}: {said}"),
+                }
+                said
+            });
+        }
+    }
+}
+
 #[test]
 fn on_threads_of_langgraph() {
     let dir = Dir::new();

@@ -95,6 +95,36 @@ pub(crate) fn failed(output: &Output) -> (String, i32) {
     (errors.trim_end().to_owned(), code)
 }
 
+/// Every command that opens a database and expects it to be one already.
+pub(crate) const OPENS: [&[&str]; 12] = [
+    &["threads"],
+    &["show", "x"],
+    &["history", "x"],
+    &["diff", "x", "head~1", "head"],
+    &["inbox"],
+    &["answer", "x", "y"],
+    &["prune", "--all", "--yes"],
+    &["copy", "x", "y", "--yes"],
+    &["delete", "x", "--yes"],
+    &["export"],
+    &["import"],
+    &["check"],
+];
+
+/// Runs all those commands on a database that cannot be opened, for people and for programs: each fails with one line.
+pub(crate) fn none_opens(db: &str, says: &str) {
+    for (args, form) in OPENS.iter().flat_map(|args| [(args, None), (args, Some("--json"))]) {
+        let line = [&["--db", db][..], args].concat();
+        let line: Vec<_> = line.into_iter().chain(form).collect();
+        let output = superstep(&line);
+        let (said, code) = failed(&output);
+        assert!(said.contains(says), "{line:?}: {said}");
+        assert!(!said.contains("swordfish"), "the password is shown: {said}");
+        assert_eq!(code, 1, "{line:?}");
+        assert!(output.stdout.is_empty(), "{line:?} said something before it failed");
+    }
+}
+
 /// The content of every file in a directory, and of those inside.
 pub(crate) fn files(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();

@@ -5,7 +5,7 @@ mod world;
 
 use serde_json::json;
 use tokio_postgres::{Client, NoTls};
-use world::{Dir, failed, none_opens, said, superstep, text};
+use world::{Dir, failed, none_opens, python, said, superstep, text};
 
 /// A database of its own on the server of the tests.
 struct Database {
@@ -20,9 +20,9 @@ async fn client(url: &str) -> Client {
 }
 
 impl Database {
-    async fn new() -> Self {
+    async fn new(what: &str) -> Self {
         let server = superstep_testdb::server_url();
-        let name = format!("superstep_cli_{}", std::process::id());
+        let name = format!("superstep_cli_{what}_{}", std::process::id());
         let (place, options) = server.split_once('?').unwrap_or((&server, ""));
         let (host, _) = place.rsplit_once('/').expect("a URL with a database");
         let url = format!("{host}/{name}?{options}");
@@ -49,7 +49,7 @@ async fn threads_move_to_a_server() {
     dir.run_demo("");
     let export = said(&superstep(&["--db", &dir.demo_db(), "export"]));
     let file = dir.file("threads.jsonl", &export);
-    let database = Database::new().await;
+    let database = Database::new("ours").await;
     let db = database.url.as_str();
     for args in [&["threads"][..], &["check"], &["import", text(&file)]] {
         let (line, code) = failed(&superstep(&[&["--db", db][..], args].concat()));
@@ -71,6 +71,40 @@ async fn threads_move_to_a_server() {
     let threads = world::json(&superstep(&["--db", db, "--json", "threads"]));
     assert_eq!(threads["threads"][0]["status"], "ready");
 
+    database.delete().await;
+}
+
+/// Python makes the tables, and they are not the ones we would make first; it goes on with what was answered here.
+#[tokio::test]
+async fn threads_of_langgraph_are_on_a_server_too() {
+    let database = Database::new("python").await;
+    let db = database.url.as_str();
+    if python(db, &[]).is_some() {
+        let before = database.tables().await;
+        let threads = world::json(&superstep(&["--db", db, "--json", "threads"]));
+        let status = |name: &str| {
+            let mut all = threads["threads"].as_array().expect("a list").iter();
+            all.find(|thread| thread["thread"] == name).expect("the thread")["status"].clone()
+        };
+        assert_eq!(
+            [status("waits"), status("done"), status("failed")],
+            ["waiting", "done", "failed"]
+        );
+        let show = world::json(&superstep(&["--db", db, "--json", "show", "waits"]));
+        assert_eq!(show["values"]["message"]["value"]["content"], "hi", "{show}");
+        for args in [
+            &["history", "done"][..],
+            &["diff", "done", "head~1", "head"],
+            &["inbox"],
+            &["check"],
+            &["export"],
+        ] {
+            assert!(!said(&superstep(&[&["--db", db][..], args].concat())).is_empty(), "{args:?}");
+        }
+        assert_eq!(database.tables().await, before, "looking makes no tables");
+        said(&superstep(&["--db", db, "answer", "waits", "yes, do"]));
+        assert_eq!(python(db, &["resume"]).expect("there was a Python before").trim(), "yes, do");
+    }
     database.delete().await;
 }
 

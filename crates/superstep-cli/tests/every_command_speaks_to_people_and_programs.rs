@@ -3,7 +3,7 @@
 mod world;
 
 use serde_json::{Value as Json, json};
-use world::{Dir, failed, python_db, said, superstep, text};
+use world::{Dir, failed, python, python_db, said, superstep, text};
 
 struct Db(String);
 
@@ -191,9 +191,6 @@ fn on_threads_of_langgraph() {
     // Python goes on with an answer that we left.
     db.text(&["answer", "waits", "yes, do"]);
     assert_eq!(db.json(&["inbox"])["questions"], json!([]));
-    let python = std::env::var("SUPERSTEP_TEST_PYTHON").expect("checked before");
-    let script = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/threads.py");
-    let file = db.0.trim_start_matches("sqlite:");
-    let output = std::process::Command::new(python).arg(script).args([file, "resume"]).output();
-    assert_eq!(said(&output.expect("Python")).trim(), "yes, do");
+    let said = python(db.0.trim_start_matches("sqlite:"), &["resume"]);
+    assert_eq!(said.expect("there was a Python before").trim(), "yes, do");
 }

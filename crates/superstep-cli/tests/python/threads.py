@@ -1,11 +1,14 @@
 """Threads of LangGraph for the tests of the command line.
 
-    threads.py FILE           makes them
-    threads.py FILE resume    runs `waits` with no input, and prints what it comes to
+    threads.py DATABASE           makes them
+    threads.py DATABASE resume    runs `waits` with no input, and prints what it comes to
+
+A database is an SQLite file, or the URL of one on a PostgreSQL server.
 """
 
 import sqlite3
 import sys
+from contextlib import closing, contextmanager
 from operator import add
 from typing import Annotated, TypedDict
 
@@ -43,9 +46,20 @@ def graph(second):
     return builder
 
 
-def main():
-    connection = sqlite3.connect(sys.argv[1], check_same_thread=False)
-    saver = SqliteSaver(connection)
+@contextmanager
+def saver_of(database):
+    if database.startswith("postgres://"):
+        from langgraph.checkpoint.postgres import PostgresSaver
+
+        with PostgresSaver.from_conn_string(database) as saver:
+            saver.setup()
+            yield saver
+    else:
+        with closing(sqlite3.connect(database, check_same_thread=False)) as connection:
+            yield SqliteSaver(connection)
+
+
+def main(saver):
     config = lambda thread: {"configurable": {"thread_id": thread}}
     if sys.argv[2:] == ["resume"]:
         app = graph(ask).compile(checkpointer=saver)
@@ -57,7 +71,7 @@ def main():
         graph(fail).compile(checkpointer=saver).invoke({"log": ["in"]}, config("failed"))
     except ValueError:
         pass
-    connection.close()
 
 
-main()
+with saver_of(sys.argv[1]) as saver:
+    main(saver)

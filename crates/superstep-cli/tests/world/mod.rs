@@ -138,15 +138,20 @@ pub(crate) fn files(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-/// A database written by LangGraph; nothing if there is no Python that has it, which is said.
+/// A database file written by LangGraph; nothing if there is no Python that has it, which is said.
 pub(crate) fn python_db(dir: &Dir) -> Option<String> {
+    let file = dir.path().join("python.db");
+    python(text(&file), &[])?;
+    Some(format!("sqlite:{}", file.display()))
+}
+
+/// What LangGraph says that makes threads in a database, or goes on with one of them; nothing if there is no Python that has it.
+pub(crate) fn python(database: &str, task: &[&str]) -> Option<String> {
     let Ok(python) = std::env::var("SUPERSTEP_TEST_PYTHON") else {
         println!("NOT RUN: set SUPERSTEP_TEST_PYTHON to a Python that has LangGraph");
         return None;
     };
-    let file = dir.path().join("python.db");
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/threads.py");
-    let output = Command::new(python).arg(script).arg(&file).output().expect("Python");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Some(format!("sqlite:{}", file.display()))
+    let output = Command::new(python).arg(script).arg(database).args(task).output();
+    Some(said(&output.expect("Python")))
 }

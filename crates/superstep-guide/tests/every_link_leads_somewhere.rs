@@ -49,10 +49,9 @@ fn problem(page: &Path, target: &str) -> Option<String> {
         return None;
     }
     let text = std::fs::read_to_string(&file).expect("a link with a heading leads to a page");
-    let headings = prose(&text).filter_map(|line| {
-        line.starts_with('#').then(|| anchor(line.trim_start_matches('#').trim()))
-    });
-    let known = headings.into_iter().any(|known| known == heading);
+    let known = prose(&text)
+        .filter(|line| line.starts_with('#'))
+        .any(|line| anchor(line.trim_start_matches('#').trim()) == heading);
     (!known).then(|| format!("{}: there is no heading `{target}`", page.display()))
 }
 

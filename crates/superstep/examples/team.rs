@@ -88,7 +88,7 @@ async fn report(topic: &str) -> Result<(Vec<String>, String), Box<dyn std::error
             worked.push(names.join("/"));
         }
     }
-    let report = run.into_outcome().and_then(|outcome| outcome.done()).ok_or("it stopped")?;
+    let report = run.into_outcome().and_then(Outcome::done).ok_or("it stopped")?;
     Ok((worked, report.text.unwrap_or_default()))
 }
 

@@ -55,12 +55,5 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 #[cfg(test)]
-#[tokio::test]
-async fn what_was_said_is_remembered() {
-    let app = app().expect("a graph").with_checkpointer(MemorySaver::new());
-    assert_eq!(say(&app, "Who am I?").await.expect("a reply"), "You did not tell me yet.");
-    assert_eq!(say(&app, "I am Ada").await.expect("a reply"), "That was message 2.");
-    assert_eq!(say(&app, "Who am I?").await.expect("a reply"), "You are Ada.");
-    let chat = app.thread("me").get_state().await.expect("a state");
-    assert_eq!(chat.state().messages.len(), 6);
-}
+#[path = "../tests/examples/chat.rs"]
+mod tests;

@@ -34,6 +34,16 @@ impl Failure {
     }
 }
 
+impl Failure {
+    /// What is told to the caller who wanted to connect.
+    pub(crate) fn unreached(self) -> Error {
+        match self {
+            Self::Lost(source) => Error::backend("PostgreSQL cannot be reached", source),
+            other => other.told(|| "be connected to".to_owned()),
+        }
+    }
+}
+
 impl From<tokio_postgres::Error> for Failure {
     fn from(error: tokio_postgres::Error) -> Self {
         if let Some(message) = distrust(&error) {

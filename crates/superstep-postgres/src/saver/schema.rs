@@ -74,7 +74,7 @@ async fn refuse_shallow(db: &Db) -> Result<(), Error> {
     )";
     let is_shallow = async { db.connect().await?.query_typed_one(sql, &[]).await?.try_get(0) };
     let is_shallow: Result<bool, tokio_postgres::Error> = is_shallow.await;
-    if is_shallow.map_err(|error| Failure::from(error).told(|| "be connected to".to_owned()))? {
+    if is_shallow.map_err(|error| Failure::from(error).unreached())? {
         return Err(Error::invalid(
             "the table `checkpoints` is one of LangGraph's `ShallowPostgresSaver`, which keeps no history; use another \
              database or schema",

@@ -13,8 +13,9 @@
 //! 4. **Every channel changes at most once in a superstep**, and all that change get the same new version.
 //! 5. **A node runs if one of its triggers holds a version it has not seen.** Running marks the versions as seen, also when
 //!    the run is dropped in favour of new input.
-//! 6. **The writes of the last task of a superstep and the checkpoint are stored in one transaction.** The writes of the
-//!    other tasks are stored when these finish, and before the checkpoint.
+//! 6. **The writes of the tasks that end a superstep and the checkpoint are stored in one transaction.** The writes of
+//!    tasks that end while others go on are stored at once, together with those that end meanwhile; a task that has
+//!    started calls which still run has not ended.
 //! 7. **A task whose writes are stored does not run again** in its superstep; one that failed stores no output.
 //! 8. **A question, once asked, ends its task**: nothing the node does afterwards has any effect.
 //! 9. **Ids of tasks and questions depend only on the checkpoint and on the place in the graph**, so they are the same when

@@ -331,7 +331,7 @@ impl Driver {
                 entry.writes = Some(writes);
             }
             End::Failed(error) => return self.failed(superstep, futures, entries, at, error),
-            End::Suspended(suspension) => self.suspended(futures, state, entry, suspension)?,
+            End::Suspended(suspension) => self.suspended(futures, state, entry, *suspension)?,
             End::ForParent(output) if self.is_nested() => state.for_parent = Some(output),
             End::ForParent(_) => {
                 return Ok(Some(RunError::NoParent { node: entry.task.inner.name.clone() }));
@@ -399,10 +399,10 @@ impl Driver {
         futures: &mut Futures,
         state: &mut StepState,
         entry: &Entry,
-        suspension: Box<Suspension>,
+        suspension: Suspension,
     ) -> Result<(), RunError> {
         let task = &entry.task;
-        let Suspension { questions, drained, refused, .. } = *suspension;
+        let Suspension { questions, drained, refused, .. } = suspension;
         state.stopped = true;
         state.refused = state.refused.take().or(refused);
         if questions.is_empty() {

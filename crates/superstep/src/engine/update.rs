@@ -136,7 +136,7 @@ impl<'a> Updater<'a> {
             checkpoint: self.base,
             step: self.step(),
         };
-        quiet_superstep(&self.graph, self.saver.clone(), place)
+        quiet_superstep(self.graph, self.saver.clone(), place)
     }
 
     async fn superstep(self, mut changes: Vec<Change>) -> Result<CheckpointId, RunError> {

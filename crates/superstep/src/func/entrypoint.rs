@@ -211,7 +211,7 @@ where
         let Invocation { task, cells, arg, .. } = call;
         let previous = cells.downcast_ref::<Table>().and_then(|table| table.get(PREVIOUS));
         task.set_previous(previous.cloned());
-        let value = arg.map(|arg| arg.to_value()).transpose();
+        let value = arg.map(crate::state::Payload::to_value).transpose();
         let input = match value.and_then(|value| from_value::<I>(value.unwrap_or_default())) {
             Ok(input) => input,
             Err(error) => {

@@ -91,7 +91,7 @@ pub(crate) fn test() -> Vec<Stage> {
     vec![
         Stage::new("format", "fmt --all --check"),
         Stage::new("lints", "clippy --workspace --all-targets --all-features -- -D warnings"),
-        Stage::new("tests", "test --workspace --all-features").with_server(),
+        Stage::new("tests", "test --workspace --all-features --no-fail-fast").with_server(),
         Stage::new("documentation", "doc --workspace --all-features --no-deps")
             .env("RUSTDOCFLAGS", "-D warnings"),
         Stage::new("without features", "check -p superstep --no-default-features"),
@@ -253,7 +253,7 @@ mod tests {
             [
                 "cargo fmt --all --check",
                 "cargo clippy --workspace --all-targets --all-features -- -D warnings",
-                "cargo test --workspace --all-features",
+                "cargo test --workspace --all-features --no-fail-fast",
                 "RUSTDOCFLAGS=\"-D warnings\" cargo doc --workspace --all-features --no-deps",
                 "cargo check -p superstep --no-default-features",
                 "cargo check -p superstep --no-default-features --features derive",

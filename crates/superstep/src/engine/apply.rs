@@ -98,7 +98,8 @@ pub(crate) fn apply(
     control(layout, head, tasks, next, &mut updated);
     for (at, filled) in changes {
         head.filled[at] = filled;
-        changed(head, at, next, &mut updated);
+        touch(head, at, next);
+        updated.push(at);
     }
 
     updated.retain(|slot| head.is_available(layout, *slot));

@@ -251,7 +251,11 @@ impl Plan {
                 }
             }
         }
-        let start = Start { schema: schema.clone(), input: input.to_vec(), lenient };
+        let mut takes = vec![false; schema.specs().len()];
+        for at in input {
+            takes[*at] = true;
+        }
+        let start = Start { schema: schema.clone(), takes, lenient };
         let mut defs = vec![NodeDef {
             name: START.into(),
             node: Arc::new(start),
@@ -373,7 +377,8 @@ impl Router for Declared {
 /// The node that turns the input of a run into writes.
 struct Start {
     schema: Arc<dyn ErasedSchema>,
-    input: Vec<usize>,
+    /// Whether each channel may be part of the input.
+    takes: Vec<bool>,
     lenient: bool,
 }
 
@@ -397,7 +402,7 @@ impl Start {
         if self.lenient {
             writes.forget_unknown();
         }
-        writes.list.retain(|(at, _)| self.input.contains(at));
+        writes.list.retain(|(at, _)| self.takes[*at]);
         Ok(writes)
     }
 }

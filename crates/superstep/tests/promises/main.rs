@@ -38,7 +38,6 @@ mod an_answer_goes_to_the_question_it_was_given_for;
 mod an_answer_is_taken_or_refused;
 mod an_error_handler_knows_the_error_after_a_resume;
 mod an_error_handler_runs_in_place_of_a_failed_node;
-mod an_operator_can_follow_a_run;
 mod an_overwrite_is_unwrapped_everywhere;
 mod an_update_from_outside_loses_nothing;
 mod an_update_takes_the_place_of_a_pending_node;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use superstep::checkpoint::{AnyCheckpointer, MemorySaver};
 use superstep::state::State;
 use superstep::{CompiledGraph, IntoInput, Invoke, Outcome, RunStream, Thread};
-use superstep_postgres::PostgresSaver;
+use superstep_postgres::{Options, PostgresSaver};
 use superstep_sqlite::SqliteSaver;
 
 use crate::failure::Failure;
@@ -58,7 +58,7 @@ impl Setting {
             Saver::Sqlite => Some(AnyCheckpointer::new(SqliteSaver::open(&file).await?)),
             Saver::Postgres => {
                 let url = places.postgres()?;
-                let saver = PostgresSaver::connect(url).await?;
+                let saver = PostgresSaver::connect(Options::new(url).prepared()).await?;
                 crate::floor::postgres::empty(url).await?;
                 Some(AnyCheckpointer::new(saver))
             }

@@ -1,7 +1,7 @@
 //! Connections, and what is sent over them.
 //!
 //! No call leaves anything behind in a session, so that a pooler may give each transaction to another one: statements
-//! are unnamed, settings and locks end with their transaction. A transaction is sent in one go, from `BEGIN` to
+//! are unnamed unless [`Options::prepared`] allows names, settings and locks end with their transaction. A transaction is sent in one go, from `BEGIN` to
 //! `COMMIT`, without waiting for answers in between; so it takes one round trip, and a future that is dropped has either
 //! sent all of it or nothing.
 
@@ -9,7 +9,9 @@ use std::fmt;
 use std::future::Future;
 use std::time::Duration;
 
-use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
+use deadpool_postgres::{
+    ClientWrapper, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime,
+};
 use futures_util::future::{join, join_all};
 use superstep_checkpoint::Error;
 use tokio::time::Instant;
@@ -31,6 +33,7 @@ pub(crate) struct Db {
     pool: Pool,
     begin: String,
     timed: bool,
+    prepared: bool,
     reconnect_max: Duration,
     config: Config,
     connector: Connector,
@@ -60,8 +63,25 @@ impl<'a> Statement<'a> {
         self.bind(value, Type::TEXT_ARRAY)
     }
 
-    async fn run(&self, client: &Client) -> Result<Vec<Row>, tokio_postgres::Error> {
-        client.query_typed(self.sql, &self.params).await
+    async fn run(
+        &self,
+        client: &ClientWrapper,
+        prepared: bool,
+    ) -> Result<Vec<Row>, tokio_postgres::Error> {
+        if !prepared {
+            return client.query_typed(self.sql, &self.params).await;
+        }
+        let values: Vec<_> = self.params.iter().map(|(value, _)| *value).collect();
+        client.query(&self.prepare(client).await?, &values).await
+    }
+
+    /// The statement under the name it has on this connection; asks the server only the first time.
+    async fn prepare(
+        &self,
+        client: &ClientWrapper,
+    ) -> Result<tokio_postgres::Statement, tokio_postgres::Error> {
+        let kinds: Vec<_> = self.params.iter().map(|(_, kind)| kind.clone()).collect();
+        client.prepare_typed_cached(self.sql, &kinds).await
     }
 }
 
@@ -93,6 +113,7 @@ impl Db {
         Ok(Self {
             pool,
             timed: options.statement_timeout.is_some(),
+            prepared: options.prepared,
             begin,
             reconnect_max: options.reconnect_max,
             config,
@@ -121,7 +142,7 @@ impl Db {
         self.insist(move |_| async move {
             let client = self.client().await?;
             if !self.timed {
-                return Ok(statement.run(&client).await?);
+                return Ok(statement.run(&client, self.prepared).await?);
             }
             let mut rows = self.pipeline(&client, &[statement]).await?;
             Ok(rows.pop().unwrap_or_default())
@@ -140,12 +161,14 @@ impl Db {
 
     async fn pipeline(
         &self,
-        client: &Client,
+        client: &ClientWrapper,
         statements: &[&Statement<'_>],
     ) -> Result<Vec<Vec<Row>>, tokio_postgres::Error> {
+        prepare(self.prepared, client, statements).await?;
         // Each future sends what it has when it is first polled, and they are polled in this order.
         let begin = client.batch_execute(&self.begin);
-        let inner = join_all(statements.iter().map(|statement| statement.run(client)));
+        let inner =
+            join_all(statements.iter().map(|statement| statement.run(client, self.prepared)));
         let commit = client.batch_execute("COMMIT");
         let (begun, (rows, committed)) = join(begin, join(inner, commit)).await;
         begun?;
@@ -160,11 +183,13 @@ impl Db {
         &self,
         statements: &[&Statement<'_>],
     ) -> Result<(Open, Vec<Vec<Row>>), Failure> {
-        let open = Open(Some(self.client().await?));
+        let open = Open { held: Some(self.client().await?), prepared: self.prepared };
         let rows = {
             let client = open.client()?;
+            prepare(self.prepared, client, statements).await?;
             let begin = client.batch_execute(&self.begin);
-            let inner = join_all(statements.iter().map(|statement| statement.run(client)));
+            let inner =
+                join_all(statements.iter().map(|statement| statement.run(client, self.prepared)));
             let (begun, rows) = join(begin, inner).await;
             begun?;
             rows.into_iter().collect::<Result<Vec<_>, _>>()?
@@ -201,30 +226,48 @@ impl Db {
     }
 }
 
+/// Has statements ready before they are sent with what follows them: to ask for one in between would be to wait.
+async fn prepare(
+    prepared: bool,
+    client: &ClientWrapper,
+    statements: &[&Statement<'_>],
+) -> Result<(), tokio_postgres::Error> {
+    if prepared {
+        for statement in statements {
+            statement.prepare(client).await?;
+        }
+    }
+    Ok(())
+}
+
 /// A transaction that is neither committed nor undone yet.
-pub(crate) struct Open(Option<Object>);
+pub(crate) struct Open {
+    held: Option<Object>,
+    prepared: bool,
+}
 
 impl Open {
-    fn client(&self) -> Result<&Client, Failure> {
-        let held = self.0.as_ref().map(|object| &***object);
+    fn client(&self) -> Result<&ClientWrapper, Failure> {
+        let held = self.held.as_deref();
         held.ok_or_else(|| Error::invalid("a transaction was used after its end").into())
     }
 
     /// Runs the last statements and commits.
     pub(crate) async fn commit(mut self, statements: &[&Statement<'_>]) -> Result<(), Failure> {
         let client = self.client()?;
-        let inner = join_all(statements.iter().map(|statement| statement.run(client)));
+        let inner =
+            join_all(statements.iter().map(|statement| statement.run(client, self.prepared)));
         let (rows, committed) = join(inner, client.batch_execute("COMMIT")).await;
         rows.into_iter().collect::<Result<Vec<_>, _>>()?;
         committed?;
-        drop(self.0.take());
+        drop(self.held.take());
         Ok(())
     }
 
     pub(crate) async fn end(mut self, with: &str) -> Result<(), Failure> {
         self.client()?.batch_execute(with).await?;
         // Only now may others have the connection.
-        drop(self.0.take());
+        drop(self.held.take());
         Ok(())
     }
 }
@@ -232,7 +275,7 @@ impl Open {
 impl Drop for Open {
     fn drop(&mut self) {
         // A connection in the middle of a transaction must not go back to the pool; closing it undoes the transaction.
-        if let Some(object) = self.0.take() {
+        if let Some(object) = self.held.take() {
             drop(Object::take(object));
         }
     }

@@ -28,6 +28,7 @@ pub struct Options {
     pub(crate) pool_size: usize,
     pub(crate) statement_timeout: Option<Duration>,
     pub(crate) reconnect_max: Duration,
+    pub(crate) prepared: bool,
 }
 
 impl Options {
@@ -43,6 +44,7 @@ impl Options {
             pool_size: 10,
             statement_timeout: None,
             reconnect_max: Duration::from_secs(10),
+            prepared: false,
         }
     }
 
@@ -77,6 +79,18 @@ impl Options {
     #[must_use]
     pub fn reconnect_max(mut self, time: Duration) -> Self {
         self.reconnect_max = time;
+        self
+    }
+
+    /// Lets the server plan each statement once for each connection instead of each time, which it spends most of the time
+    /// of a small checkpoint on.
+    ///
+    /// For connections straight to the server. A pooler that gives each transaction another session must keep track of
+    /// named statements itself, as PgBouncer does from 1.21 on with `max_prepared_statements`; behind one that does not,
+    /// a statement may be another one than was meant.
+    #[must_use]
+    pub fn prepared(mut self) -> Self {
+        self.prepared = true;
         self
     }
 
@@ -117,6 +131,7 @@ impl fmt::Debug for Options {
             .field("pool_size", &self.pool_size)
             .field("statement_timeout", &self.statement_timeout)
             .field("reconnect_max", &self.reconnect_max)
+            .field("prepared", &self.prepared)
             .finish_non_exhaustive()
     }
 }

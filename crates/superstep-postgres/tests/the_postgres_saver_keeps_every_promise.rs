@@ -5,15 +5,26 @@ mod common;
 use common::Database;
 use superstep_checkpoint::AnyCheckpointer;
 use superstep_conformance::savers::{self, Subject};
-use superstep_postgres::PostgresSaver;
+use superstep_postgres::{Options, PostgresSaver};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_database_keeps_every_promise() {
+    keeps_every_promise(Options::new).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn also_with_statements_that_are_planned_once() {
+    keeps_every_promise(|url| Options::new(url).prepared()).await;
+}
+
+async fn keeps_every_promise(options: fn(String) -> Options) {
     let database = Database::new().await;
     let report = savers::run(|| async {
         let url = database.schema().await;
         let connect = || async {
-            AnyCheckpointer::new(PostgresSaver::connect(&url).await.expect("a database"))
+            AnyCheckpointer::new(
+                PostgresSaver::connect(options(url.clone())).await.expect("a database"),
+            )
         };
         Subject { saver: connect().await, other: connect().await }
     })

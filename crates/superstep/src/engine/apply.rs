@@ -79,10 +79,10 @@ pub(crate) fn apply(
     tasks: &mut [Applied],
     undo: bool,
 ) -> Result<(), Box<ApplyError>> {
-    let superstep = tasks.iter().any(|task| task.actor != Actor::Input);
-    let state = take_state(tasks);
+    let superstep = !tasks.iter().all(|task| matches!(task.actor, Actor::Input));
+    let (mut state, others) = take_writes(tasks);
     // Only this can fail, so it comes first.
-    let changes = fold(layout, head, state, superstep, undo)?;
+    let changes = fold(layout, head, &mut state, superstep, undo)?;
 
     for task in &*tasks {
         mark_seen(layout, head, &task.actor);
@@ -95,8 +95,8 @@ pub(crate) fn apply(
     }
     let mut updated = head.updated.take().unwrap_or_default();
     updated.clear();
-    control(layout, head, tasks, next, &mut updated);
-    for (at, filled) in changes {
+    control(layout, head, others, next, &mut updated);
+    for &(at, filled) in &changes {
         head.filled[at] = filled;
         touch(head, at, next);
         updated.push(at);
@@ -119,22 +119,44 @@ pub(crate) fn apply(
     Ok(())
 }
 
-/// A write to a state channel and the position of the task that made it.
-type StateWrite = (usize, usize, WriteValue);
+/// A write to a state channel, until it is folded in.
+struct StateWrite {
+    channel: usize,
+    /// The position of the task that made it.
+    task: usize,
+    value: Option<WriteValue>,
+}
 
-/// Takes the writes to state channels out of the tasks: by channel, and then in task order.
-fn take_state(tasks: &mut [Applied]) -> SmallVec<[StateWrite; 2]> {
-    let mut state = SmallVec::<[StateWrite; 2]>::new();
+impl StateWrite {
+    fn is_overwrite(&self) -> bool {
+        matches!(self.value, Some(WriteValue::Overwrite(_)))
+    }
+}
+
+/// Takes the writes out of the tasks: those to state channels by channel, and the others, both in task order.
+fn take_writes(tasks: &mut [Applied]) -> (SmallVec<[StateWrite; 2]>, SmallVec<[Write; 2]>) {
+    let (mut state, mut others) = (SmallVec::<[StateWrite; 2]>::new(), SmallVec::new());
+    let alone = tasks.len() == 1;
     for (position, task) in tasks.iter_mut().enumerate() {
-        for write in task.writes.extract_if(.., |write| matches!(write, Write::State(..))) {
-            if let Write::State(at, value) = write {
-                state.push((at, position, value));
+        let mut writes = std::mem::take(&mut task.writes);
+        for write in writes.drain(..) {
+            match write {
+                Write::State(channel, value) => {
+                    state.push(StateWrite { channel, task: position, value: Some(value) });
+                }
+                other => others.push(other),
             }
         }
+        // The next lone task may use the list again. Those of many would only take up memory.
+        if alone {
+            task.writes = writes;
+        }
     }
-    // A stable sort keeps the writes to one channel in task order.
-    state.sort_by_key(|(at, ..)| *at);
-    state
+    if !state.is_sorted_by_key(|write| write.channel) {
+        // A stable sort keeps the writes to one channel in task order.
+        state.sort_by_key(|write| write.channel);
+    }
+    (state, others)
 }
 
 fn mark_seen(layout: &Layout, head: &mut Head, actor: &Actor) {
@@ -177,32 +199,30 @@ fn consume(layout: &Layout, head: &mut Head, node: usize, next: u64) {
 fn control(
     layout: &Layout,
     head: &mut Head,
-    tasks: &mut [Applied],
+    writes: SmallVec<[Write; 2]>,
     next: u64,
     updated: &mut Vec<Slot>,
 ) {
     let mut sends = Vec::new();
-    for task in tasks {
-        for write in std::mem::take(&mut task.writes) {
-            match write {
-                Write::Branch(control, mark) => {
-                    head.controls[control].mark(mark);
+    for write in writes {
+        match write {
+            Write::Branch(control, mark) => {
+                head.controls[control].mark(mark);
+                changed(head, layout.control_slot(control), next, updated);
+            }
+            Write::Join(control, member) => {
+                if head.controls[control].arrive(member) {
                     changed(head, layout.control_slot(control), next, updated);
                 }
-                Write::Join(control, member) => {
-                    if head.controls[control].arrive(member) {
-                        changed(head, layout.control_slot(control), next, updated);
-                    }
-                }
-                Write::Send(packet) => sends.push(packet),
-                Write::Start(control, value) => {
-                    head.controls[control] = Control::Start(Some(value));
-                    changed(head, layout.control_slot(control), next, updated);
-                }
-                Write::State(..) | Write::Return(_) => {}
-                Write::Unknown(channel, _) => {
-                    tracing::warn!(%channel, "ignored a write to an unknown channel");
-                }
+            }
+            Write::Send(packet) => sends.push(packet),
+            Write::Start(control, value) => {
+                head.controls[control] = Control::Start(Some(value));
+                changed(head, layout.control_slot(control), next, updated);
+            }
+            Write::State(..) | Write::Return(_) => {}
+            Write::Unknown(channel, _) => {
+                tracing::warn!(%channel, "ignored a write to an unknown channel");
             }
         }
     }
@@ -216,23 +236,17 @@ fn control(
 fn fold(
     layout: &Layout,
     head: &mut Head,
-    state: SmallVec<[StateWrite; 2]>,
+    state: &mut [StateWrite],
     superstep: bool,
     undo: bool,
-) -> Result<SmallVec<[(usize, bool); 4]>, Box<ApplyError>> {
+) -> Result<SmallVec<[(usize, bool); 2]>, Box<ApplyError>> {
     let mut changes = SmallVec::new();
     let mut taken = Vec::new();
-    let mut rest = state.into_iter().peekable();
-    while let Some((at, position, value)) = rest.next() {
-        let mut positions = SmallVec::<[usize; 4]>::from_slice(&[position]);
-        let mut writes = ChannelWrites::new();
-        writes.push(value);
-        while let Some((_, position, value)) = rest.next_if(|(next, ..)| *next == at) {
-            positions.push(position);
-            writes.push(value);
-        }
+    for writes in state.chunk_by_mut(|a, b| a.channel == b.channel) {
+        let at = writes[0].channel;
         let back = undo.then_some(&mut taken);
-        let update = AssertUnwindSafe(|| update_channel(layout, head, at, writes, superstep, back));
+        let update =
+            AssertUnwindSafe(|| update_channel(layout, head, at, &mut *writes, superstep, back));
         let fault = match catch_unwind(update) {
             Ok(Ok(Some(filled))) => {
                 changes.push((at, filled));
@@ -247,7 +261,8 @@ fn fold(
             row.take_back(at, taken);
         }
         let channel = layout.channels[at].name.clone();
-        return Err(Box::new(ApplyError { channel, fault, tasks: positions.to_vec() }));
+        let tasks = writes.iter().map(|write| write.task).collect();
+        return Err(Box::new(ApplyError { channel, fault, tasks }));
     }
     Ok(changes)
 }
@@ -259,9 +274,6 @@ fn changed(head: &mut Head, slot: Slot, next: u64, updated: &mut Vec<Slot>) {
     }
 }
 
-/// The writes of one superstep to one channel.
-type ChannelWrites = SmallVec<[WriteValue; 2]>;
-
 /// What takes writes back, in the order they were made.
 type Undos = Vec<(usize, Taken)>;
 
@@ -271,27 +283,25 @@ fn update_channel(
     layout: &Layout,
     head: &mut Head,
     at: usize,
-    mut writes: ChannelWrites,
+    writes: &mut [StateWrite],
     superstep: bool,
     mut undos: Option<&mut Undos>,
 ) -> Result<Option<bool>, Fault> {
     let kind = layout.channels[at].kind;
     let several = writes.len() > 1;
+    let mut overwritten = false;
     match kind {
         // Commands are given one after another, so the last one wins.
         Kind::Last if several && superstep => return Err(Fault::Concurrent),
         Kind::Ephemeral { guard: true } | Kind::Untracked { guard: true } if several => {
             return Err(Fault::Guarded);
         }
-        Kind::Reduce | Kind::Delta(_) => {
-            let is_overwrite = |write: &WriteValue| matches!(write, WriteValue::Overwrite(_));
-            let overwrites = writes.iter().filter(|write| is_overwrite(write)).count();
+        Kind::Reduce | Kind::Delta(_) if several => {
+            let overwrites = writes.iter().filter(|write| write.is_overwrite()).count();
             if overwrites > 1 && superstep {
                 return Err(Fault::Overwrites);
             }
-            if overwrites > 0 {
-                writes.retain(|write| is_overwrite(write));
-            }
+            overwritten = overwrites > 0;
         }
         _ => {}
     }
@@ -308,16 +318,19 @@ fn update_channel(
                 empty(&mut row, at, undos.as_deref_mut());
             }
             for write in writes {
-                match write {
-                    WriteValue::Update(update) => {
+                match write.value.take() {
+                    // Beside an overwrite, other writes do not count.
+                    Some(WriteValue::Update(_)) if overwritten => {}
+                    Some(WriteValue::Update(update)) => {
                         if let Some(undos) = undos.as_deref_mut() {
                             undos.push((at, row.undo(at, &update)));
                         }
                         row.reduce(at, update).map_err(Fault::Refused)?;
                     }
-                    WriteValue::Overwrite(value) => {
+                    Some(WriteValue::Overwrite(value)) => {
                         set(&mut row, at, value, undos.as_deref_mut())?;
                     }
+                    None => {}
                 }
             }
             if topic {
@@ -331,7 +344,8 @@ fn update_channel(
             }
         }
         _ => {
-            if let Some(WriteValue::Update(value) | WriteValue::Overwrite(value)) = writes.pop() {
+            let last = writes.last_mut().and_then(|write| write.value.take());
+            if let Some(WriteValue::Update(value) | WriteValue::Overwrite(value)) = last {
                 set(&mut row, at, value, undos)?;
             }
         }
@@ -363,7 +377,8 @@ fn empty(row: &mut OpenRow<'_>, at: usize, undos: Option<&mut Undos>) {
 
 /// Empties what lives for one superstep only and was not written in this one.
 fn empty_idle(layout: &Layout, head: &mut Head, next: u64) {
-    for slot in std::mem::take(&mut head.volatile) {
+    let mut idle = std::mem::take(&mut head.volatile);
+    for slot in idle.drain(..) {
         if head.versions[slot] == next || !head.is_available(layout, slot) {
             continue;
         }
@@ -377,6 +392,7 @@ fn empty_idle(layout: &Layout, head: &mut Head, next: u64) {
         }
         touch(head, slot, next);
     }
+    head.volatile = idle;
 }
 
 fn is_trigger(layout: &Layout, slot: Slot) -> bool {

@@ -46,6 +46,8 @@ pub(crate) struct Job {
     pub(crate) start: Option<Arc<StartValue>>,
     pub(crate) failure: Option<Arc<Failure>>,
     pub(crate) timeout: Option<TimeoutPolicy>,
+    /// An empty list for its writes.
+    pub(crate) room: Vec<Write>,
 }
 
 /// A task and the state it works on.
@@ -98,15 +100,19 @@ impl Job {
     async fn attempt(&mut self, attempt: u32) -> Result<End, NodeError> {
         self.held.task.begin_attempt(attempt);
         let watched = Attempt::begins(&self.held.task, self.def().hidden);
-        let ended = match self.ran().await {
-            Ok(Ran::Returned(output)) => self.ended(output).await,
-            Ok(Ran::Suspended(suspension)) => match *suspension {
-                Suspension { refused: None, command: Some(output), .. } => {
-                    self.ended(*output).await
-                }
-                other => Ok(End::Suspended(Box::new(other))),
-            },
-            Err(error) => Err(error),
+        let ended = {
+            let ended = match self.ran().await {
+                Ok(Ran::Returned(output)) => self.ended(output),
+                Ok(Ran::Suspended(suspension)) => match *suspension {
+                    Suspension { refused: None, command: Some(output), .. } => self.ended(*output),
+                    other => Ended::Now(Ok(End::Suspended(Box::new(other)))),
+                },
+                Err(error) => Ended::Now(Err(error)),
+            };
+            match ended {
+                Ended::Now(ended) => ended,
+                Ended::Later(ended) => ended.await,
+            }
         };
         watched.ends(&self.held.task, Way::of(&ended)).await;
         ended
@@ -133,17 +139,29 @@ impl Job {
     }
 
     /// What comes after the node has returned.
-    async fn ended(&mut self, output: Output) -> Result<End, NodeError> {
+    fn ended(&mut self, output: Output) -> Ended<'_> {
         if output.target == Target::Parent {
-            return Ok(End::ForParent(Box::new(output)));
+            return Ended::Now(Ok(End::ForParent(Box::new(output))));
         }
         let Held { task, row, .. } = &mut self.held;
-        match writes_of(task, self.node, row, output).await {
-            Ok(writes) => Ok(End::Done(writes)),
-            Err(Unwritten::Failed(error)) => Err(error),
-            Err(Unwritten::Suspended(suspension)) => Ok(End::Suspended(suspension)),
+        match writes_of(task, self.node, row, output, std::mem::take(&mut self.room)) {
+            Ok(Written::Now(writes)) => Ended::Now(Ok(End::Done(writes))),
+            Ok(Written::Later(writes)) => Ended::Later(Box::pin(async {
+                match writes.await {
+                    Ok(writes) => Ok(End::Done(writes)),
+                    Err(Unwritten::Failed(error)) => Err(error),
+                    Err(Unwritten::Suspended(suspension)) => Ok(End::Suspended(suspension)),
+                }
+            })),
+            Err(error) => Ended::Now(Err(error)),
         }
     }
+}
+
+/// How an attempt ended, or what waits for the routers to tell it.
+enum Ended<'a> {
+    Now(Result<End, NodeError>),
+    Later(TaskFuture<'a, End>),
 }
 
 /// How long to wait before the next attempt.
@@ -315,13 +333,20 @@ impl From<NodeError> for Unwritten {
     }
 }
 
+/// The writes of a task, or what makes them when a router has to be waited for.
+pub(crate) enum Written<'a> {
+    Now(Vec<Write>),
+    Later(Pin<Box<dyn Future<Output = Result<Vec<Write>, Unwritten>> + Send + 'a>>),
+}
+
 /// The writes of a task: its update, where its command goes, its edges, and what its routers say.
-pub(crate) async fn writes_of(
-    task: &Task,
+pub(crate) fn writes_of<'a>(
+    task: &'a Task,
     node: usize,
-    row: &mut Row,
+    row: &'a mut Row,
     mut output: Output,
-) -> Result<Vec<Write>, Unwritten> {
+    mut writes: Vec<Write>,
+) -> Result<Written<'a>, NodeError> {
     let layout = &task.inner.superstep.setting.layout;
     let def = &layout.nodes[node];
     if output.writes.is_unchecked() {
@@ -335,26 +360,50 @@ pub(crate) async fn writes_of(
     for goto in output.goto {
         go(task, goto, Mark::Null, &mut commanded)?;
     }
-    let mut routes = SmallVec::<[Routes; 1]>::new();
-    if !def.routers.is_empty() {
-        let seen = Seen::new(task, row, &output.writes)?;
-        for router in &def.routers {
-            routes.push(match ask(task, &**router, seen.row())? {
-                Asked::Answered(routes) => routes?,
-                Asked::Awaited(future) => Box::pin(await_router(task, future)).await?,
-            });
+    if def.routers.is_empty() {
+        gather(def, output.writes, commanded, &mut writes);
+        return Ok(Written::Now(writes));
+    }
+    let seen = Seen::new(task, row, &output.writes)?;
+    let mut asked = SmallVec::<[Asked; 1]>::new();
+    for router in &def.routers {
+        asked.push(ask(task, &**router, seen.row())?);
+    }
+    if asked.iter().any(|asked| matches!(asked, Asked::Awaited(_))) {
+        return Ok(Written::Later(Box::pin(async move {
+            let mut routes = SmallVec::<[Routes; 1]>::new();
+            for asked in asked {
+                routes.push(match asked {
+                    Asked::Answered(routes) => routes?,
+                    Asked::Awaited(future) => await_router(task, future).await?,
+                });
+            }
+            drop(seen);
+            gather(def, output.writes, commanded, &mut writes);
+            for routes in routes {
+                follow(task, routes, &mut writes)?;
+            }
+            Ok(writes)
+        })));
+    }
+    drop(seen);
+    gather(def, output.writes, commanded, &mut writes);
+    for asked in asked {
+        if let Asked::Answered(routes) = asked {
+            follow(task, routes?, &mut writes)?;
         }
     }
-    let others = commanded.len() + def.edges.len() + def.joins.len() + routes.len();
-    let mut writes = Vec::with_capacity(output.writes.list.len() + others);
-    writes.extend(output.writes.list.into_iter().map(|(at, value)| Write::State(at, value)));
+    Ok(Written::Now(writes))
+}
+
+/// Lists the writes of a task in their order. What its routers say comes after them.
+fn gather(def: &NodeDef, state: Writes, mut commanded: Vec<Write>, writes: &mut Vec<Write>) {
+    let others = commanded.len() + def.edges.len() + def.joins.len() + def.routers.len();
+    writes.reserve(state.list.len() + others);
+    writes.extend(state.list.into_iter().map(|(at, value)| Write::State(at, value)));
     writes.append(&mut commanded);
     writes.extend(def.edges.iter().map(|control| Write::Branch(*control, Mark::Null)));
     writes.extend(def.joins.iter().map(|(control, member)| Write::Join(*control, *member)));
-    for routes in routes {
-        follow(task, routes, &mut writes)?;
-    }
-    Ok(writes)
 }
 
 fn refuse_unknown(task: &Task, output: &Output) -> Result<(), NodeError> {

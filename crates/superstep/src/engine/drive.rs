@@ -1,29 +1,28 @@
 //! Driving one graph: from its input, superstep by superstep, to its end.
 
 use std::collections::{BTreeMap, HashMap};
+use std::pin::pin;
 use std::sync::Arc;
 
-use smallvec::SmallVec;
 use superstep_checkpoint::{
-    AnyCheckpointer, Blob, CheckpointId, Error, Interrupt, InterruptId, Metadata, Put, Source,
-    TaskId, TaskWrites, Value,
+    AnyCheckpointer, CheckpointId, Interrupt, InterruptId, Metadata, Source, TaskWrites, Value,
 };
 use tracing::{Instrument, Span};
 
-use super::apply::{Actor, Applied, ApplyError, Fault, apply};
+use super::apply::apply;
 use super::emit::Emitter;
 use super::entry::Entry;
 use super::head::{Head, StartValue, Write};
 use super::pending::Pending;
-use super::plan::{Cause, plan, plan_each};
-use super::record::{self, Recorder};
+use super::plan::plan_each;
+use super::record::Recorder;
 use super::run::Run;
 use super::slots;
 use super::span;
 use super::step::{Saving, StepEnd};
 use super::superstep::{Gate, Setting, Superstep};
 use super::{Layout, ids};
-use crate::error::{Code, RunError};
+use crate::error::RunError;
 use crate::graph::{Breakpoints, Compiled};
 use crate::node::{Goto, Output};
 use crate::run::Durability;
@@ -132,7 +131,7 @@ pub(super) struct Driver {
     pub(super) emitter: Arc<Emitter>,
     setting: Arc<Setting>,
     /// What earlier supersteps no longer need, to be used again.
-    spare: Spare,
+    pub(super) spare: Spare,
     pub(super) head: Head,
     pub(super) recorder: Recorder,
     pub(super) pending: Pending,
@@ -160,14 +159,12 @@ pub(super) struct Driver {
     pub(super) dirty: bool,
 }
 
-/// The tasks of a superstep with their writes. Most supersteps have one.
-type Ran = SmallVec<[Applied; 1]>;
-
 /// Allocations that outlive their superstep.
 #[derive(Default)]
-struct Spare {
-    entries: Vec<Entry>,
-    superstep: Option<Arc<Superstep>>,
+pub(super) struct Spare {
+    pub(super) entries: Vec<Entry>,
+    pub(super) superstep: Option<Arc<Superstep>>,
+    pub(super) writes: Vec<Write>,
 }
 
 /// Why the supersteps ended.
@@ -276,7 +273,7 @@ impl Driver {
                 entries.iter().map(|entry| entry.node).collect()
             };
             let span = span::superstep(&superstep, entries.len());
-            let executed = self.execute(&superstep, entries).instrument(span.clone()).await;
+            let executed = span::within(&span, pin!(self.execute(&superstep, entries))).await;
             let entries = match executed? {
                 StepEnd::Finished(entries) => entries,
                 StepEnd::Stopped(stop, entries) => {
@@ -284,7 +281,13 @@ impl Driver {
                     return Ok(stop);
                 }
             };
-            self.barrier(superstep, entries).instrument(span).await?;
+            let applied = span.in_scope(|| self.barrier(superstep, entries));
+            if let Err(unfit) = applied {
+                return Err(Box::pin(self.fail_barrier(unfit)).instrument(span).await);
+            }
+            if self.advance(Source::Loop) {
+                span::within(&span, pin!(self.put())).await?;
+            }
             if self.stops_at(&self.breakpoints.after, names.into_iter()) {
                 let superstep = self.superstep();
                 let entries = self.entries(&superstep);
@@ -297,28 +300,25 @@ impl Driver {
 
     /// What the tasks of the next superstep share.
     pub(super) fn superstep(&mut self) -> Arc<Superstep> {
-        let (setting, records) = (self.setting.clone(), self.pending.records());
-        let mut superstep = Superstep::new(setting, self.id, self.step, self.stop, records);
-        superstep.resuming = self.resuming;
-        superstep.touched = self.is_touched();
-        superstep.stored = Gate::new(self.background.is_none());
-        if !self.seeds.is_empty() {
-            superstep.seeds.clone_from(&self.seeds);
+        // If a task of the one before is still known to somebody, that one stays as it is.
+        let spare = self.spare.superstep.take().filter(|spare| Arc::strong_count(spare) == 1);
+        let mut superstep = spare.unwrap_or_else(|| Superstep::new(self.setting.clone()).into());
+        if let Some(next) = Arc::get_mut(&mut superstep) {
+            next.begin(self.id, self.step, self.stop);
+            next.resuming = self.resuming;
+            next.touched = self.is_touched();
+            next.stored = Gate::new(self.background.is_none());
+            if !self.pending.is_empty() {
+                next.know(self.pending.records());
+            }
+            if !self.seeds.is_empty() {
+                next.seeds.clone_from(&self.seeds);
+            }
+            if self.layout.nests {
+                next.filled.clone_from(&self.head.filled);
+            }
         }
-        if self.layout.nests {
-            superstep.filled.clone_from(&self.head.filled);
-        }
-        match self.spare.superstep.take() {
-            Some(mut spare) => match Arc::get_mut(&mut spare) {
-                Some(used) => {
-                    *used = superstep;
-                    spare
-                }
-                // A task of it is still known to somebody.
-                None => Arc::new(superstep),
-            },
-            None => Arc::new(superstep),
-        }
+        superstep
     }
 
     fn is_touched(&self) -> bool {
@@ -413,198 +413,6 @@ impl Driver {
         }
     }
 
-    /// Applies a superstep and stores the checkpoint.
-    async fn barrier(
-        &mut self,
-        superstep: Arc<Superstep>,
-        mut entries: Vec<Entry>,
-    ) -> Result<(), RunError> {
-        let mut tasks = self.applied(&superstep, &mut entries);
-        self.note_overwrites(&tasks);
-        // Storing at the end stores the head, so it must not be left half changed.
-        let undo = self.run.durability == Durability::Exit;
-        if let Err(error) = apply(&self.layout, &mut self.head, &mut tasks, undo) {
-            return Err(Box::pin(self.fail_barrier(&error, &entries)).await);
-        }
-        entries.clear();
-        self.spare = Spare { entries, superstep: Some(superstep) };
-        self.emitter.values_if_changed(&self.head);
-        if !self.pending.is_clear() {
-            self.force_dropped_deltas();
-            self.pending.clear();
-        }
-        self.replaying = false;
-        if !self.seeds.is_empty() {
-            self.seeds.clear();
-        }
-        self.save(Source::Loop).await
-    }
-
-    /// Stored writes to delta channels of tasks that this run did not take up would be replayed with the others. So these
-    /// channels store their whole value.
-    pub(super) fn force_dropped_deltas(&mut self) {
-        for name in self.pending.dropped_channels() {
-            if let Some(at) = self.layout.slot_by_name.get(&name) {
-                self.recorder.forced.insert(*at);
-            }
-        }
-    }
-
-    /// The tasks of a superstep in the order in which their writes are folded. The entries are sorted alike.
-    pub(super) fn applied(&self, superstep: &Superstep, entries: &mut [Entry]) -> Ran {
-        entries.sort_by(|a, b| a.order().cmp(&b.order()));
-        let mut tasks: Ran = entries.iter_mut().map(Entry::applied).collect();
-        while let Some(name) = superstep.work().calls.pop_first() {
-            tasks.push(Applied { actor: Actor::Call(name), writes: Vec::new() });
-        }
-        tasks
-    }
-
-    fn note_overwrites(&mut self, tasks: &[Applied]) {
-        use crate::state::{Kind, WriteValue};
-        for write in tasks.iter().flat_map(|task| &task.writes) {
-            if let Write::State(at, WriteValue::Overwrite(_)) = write
-                && matches!(self.layout.channels[*at].kind, Kind::Delta(_))
-            {
-                self.recorder.forced.insert(*at);
-            }
-        }
-    }
-
-    /// Writes that cannot be applied are taken back, so that their tasks can run again.
-    async fn fail_barrier(&mut self, error: &ApplyError, ran: &[Entry]) -> RunError {
-        let names: Vec<_> = ran.iter().map(|entry| entry.task.inner.name.clone()).collect();
-        let failed = apply_error(error, &names, self.step);
-        let undo = self.run.durability == Durability::Exit;
-        if self.saver.is_some() {
-            let text = format!("{}({:?})", failed.kind(), failed.to_string());
-            let tasks = error.tasks.iter().filter_map(|at| ran.get(*at));
-            let mut writes = Vec::new();
-            for Entry { task, .. } in tasks {
-                let stored = Blob::from_value(&Value::from(text.as_str()));
-                let Ok(blob) = stored else { continue };
-                let failed = vec![(record::ERROR.into(), blob)];
-                let failed = TaskWrites::new(task.id(), task.path(), failed);
-                writes.push(TaskWrites { replaces: true, ..failed });
-            }
-            let involved: Vec<TaskId> = writes.iter().map(|write| write.task).collect();
-            let others = std::mem::take(&mut self.unsaved);
-            let others = others.into_iter().filter(|write| !involved.contains(&write.task));
-            let all: Vec<TaskWrites> = others.chain(writes).collect();
-            if undo {
-                self.unsaved = all;
-                return failed;
-            }
-            if self.stored == Some(self.id)
-                && let Err(error) = self.put_writes(all).await
-            {
-                return error.into();
-            }
-        }
-        failed
-    }
-
-    /// Makes the checkpoint of the head as it is, and stores it.
-    pub(super) async fn save(&mut self, source: Source) -> Result<(), RunError> {
-        let id = self.next_id(self.step, Some(self.id));
-        if self.run.durability != Durability::Exit {
-            self.before = self.stored;
-        }
-        self.id = id;
-        let step = self.step;
-        self.step += 1;
-        if self.saver.is_none() {
-            self.head.news.clear();
-            return Ok(());
-        }
-        self.recorder.count(&self.head);
-        let extra = &self.run.metadata;
-        let parents = (*self.parents).clone();
-        self.metadata = Some(record::metadata(source, step, parents, &self.recorder, extra));
-        if self.run.durability == Durability::Exit {
-            self.dirty = true;
-            self.unsaved.clear();
-            return Ok(());
-        }
-        self.put().await
-    }
-
-    /// The id of the next checkpoint.
-    ///
-    /// A nested graph that is not stored begins anew each time its task runs. Its ids then come from where it is, so that
-    /// a question asked in it keeps its id.
-    pub(super) fn next_id(&self, step: i64, parent: Option<CheckpointId>) -> CheckpointId {
-        let id = self.run.ids.next(step, parent);
-        if self.saver.is_some() || !self.is_nested() || !self.run.keeps {
-            return id;
-        }
-        let place = format!("{}{}{step}", self.ns, ids::LEVEL);
-        CheckpointId::from_bytes(xxhash_rust::xxh3::xxh3_128(place.as_bytes()).to_be_bytes())
-    }
-
-    /// Stores the current checkpoint.
-    async fn put(&mut self) -> Result<(), RunError> {
-        let (Some(saver), Some(thread)) = (&self.saver, &self.run.thread) else { return Ok(()) };
-        let (checkpoint, changed) =
-            self.recorder.checkpoint(&self.layout, &mut self.head, self.id)?;
-        let mut metadata = match &self.metadata {
-            Some(metadata) => metadata.clone(),
-            None => Metadata::new(Source::Loop, self.step - 1),
-        };
-        metadata.delta_counters = self.recorder.delta_counters();
-        self.metadata = Some(metadata.clone());
-        let put = Put {
-            thread: thread.clone(),
-            ns: self.ns.clone(),
-            parent: self.stored,
-            head: self.known_head,
-            writes: std::mem::take(&mut self.unsaved),
-            checkpoint,
-            metadata,
-            changed,
-        };
-        let saver = saver.clone();
-        let span = span::commit(&put);
-        match self.run.durability {
-            Durability::Async => {
-                self.settle().await?;
-                let around = self.caller.as_ref().map(|caller| caller.superstep.clone());
-                let stored = async move {
-                    // What a graph inside a task has done must not outlive the superstep that it was done for.
-                    if let Some(around) = around {
-                        around.stored.pass().await;
-                    }
-                    saver.put(put).await
-                };
-                self.background = Some(Box::pin(stored.instrument(span)));
-            }
-            Durability::Sync | Durability::Exit => saver.put(put).instrument(span).await?,
-        }
-        self.stored = Some(self.id);
-        self.known_head = Some(self.id);
-        self.dirty = false;
-        Ok(())
-    }
-
-    /// Waits until what is being stored is stored.
-    async fn settle(&mut self) -> Result<(), Error> {
-        match self.background.take() {
-            Some(saving) => saving.await,
-            None => Ok(()),
-        }
-    }
-
-    /// Stores writes beside the current checkpoint.
-    pub(super) async fn put_writes(&mut self, writes: Vec<TaskWrites>) -> Result<(), Error> {
-        self.settle().await?;
-        match (&self.saver, &self.run.thread) {
-            (Some(saver), Some(thread)) if !writes.is_empty() => {
-                saver.put_writes(thread, &self.ns, self.id, writes).await
-            }
-            _ => Ok(()),
-        }
-    }
-
     /// Ends the run: stores what is left to store, and shows the last state.
     async fn close(mut self, ended: Result<Stop, RunError>) -> Result<Finish, RunError> {
         if self.saver.is_some() && self.run.durability == Durability::Exit {
@@ -633,21 +441,6 @@ impl Driver {
         Ok(Finish { head: self.head, how, questions })
     }
 
-    async fn store_at_exit(&mut self) -> Result<(), RunError> {
-        let writes = std::mem::take(&mut self.unsaved);
-        if self.dirty {
-            // What was written on the way is not stored, so channels that store writes store their value.
-            for at in 0..self.layout.channels.len() {
-                self.recorder.forced.insert(at);
-            }
-            self.put().await?;
-        }
-        if self.stored == Some(self.id) {
-            self.put_writes(writes).await?;
-        }
-        Ok(())
-    }
-
     /// Keeps the writes of tasks that finished in a superstep that did not, to show them.
     fn keep_for_show(&mut self, entries: Vec<Entry>) {
         self.pending.finished =
@@ -667,64 +460,6 @@ impl Driver {
             self.head = shown;
             self.emitter.values_if_changed(&self.head);
         }
-    }
-
-    /// The writes of a command or of an update that is no task's.
-    pub(super) fn input_writes(&self, writes: Vec<Write>) -> Applied {
-        Applied { actor: Actor::Input, writes }
-    }
-
-    /// Drops the tasks that are planned: their triggers count as seen.
-    pub(super) fn discarded(&self) -> Vec<Applied> {
-        let planned = plan(&self.layout, &self.head);
-        let discarded = planned.into_iter().map(|planned| Applied {
-            actor: match planned.cause {
-                Cause::Triggered => Actor::Triggered(planned.node),
-                Cause::Dispatched(..) => Actor::Ran(planned.node),
-            },
-            writes: Vec::new(),
-        });
-        discarded.collect()
-    }
-}
-
-/// What went wrong at a barrier, in the user's words.
-pub(crate) fn apply_error(error: &ApplyError, names: &[Arc<str>], step: i64) -> RunError {
-    let channel = &error.channel;
-    let mut nodes: Vec<String> = Vec::new();
-    for at in &error.tasks {
-        let name = names.get(*at).map_or("input", |name| name);
-        nodes.push(format!("`{name}`"));
-    }
-    let nodes = nodes.join(" and ");
-    let code = Some(Code::InvalidConcurrentGraphUpdate);
-    match &error.fault {
-        Fault::Concurrent => RunError::InvalidUpdate {
-            message: format!(
-                "channel `{channel}` keeps one value, but nodes {nodes} both wrote it in superstep {step}; give it a reducer or let one of them write"
-            ),
-            code,
-        },
-        Fault::Guarded => RunError::InvalidUpdate {
-            message: format!(
-                "channel `{channel}` takes one write in a superstep, but nodes {nodes} wrote it in superstep {step}; declare it with `guard = false` to keep the last one"
-            ),
-            code: None,
-        },
-        Fault::Overwrites => RunError::InvalidUpdate {
-            message: format!(
-                "channel `{channel}` was overwritten by nodes {nodes} in superstep {step}; let one of them overwrite it"
-            ),
-            code,
-        },
-        Fault::Refused(refused) => {
-            RunError::Reducer { channel: channel.clone(), nodes, message: refused.to_string() }
-        }
-        Fault::Panicked(text) => RunError::Reducer {
-            channel: channel.clone(),
-            nodes,
-            message: format!("its reducer panicked: {text}"),
-        },
     }
 }
 

@@ -177,7 +177,9 @@ impl News {
     pub(crate) fn clear(&mut self) {
         self.slots.clear();
         self.nodes.clear();
-        self.calls.clear();
+        if !self.calls.is_empty() {
+            self.calls.clear();
+        }
         self.input = false;
         self.interrupt = false;
     }

@@ -27,6 +27,7 @@
 mod answer;
 mod apply;
 mod attempt;
+mod barrier;
 mod cached;
 mod drive;
 mod emit;
@@ -48,6 +49,7 @@ mod snapshot;
 mod span;
 mod stale;
 mod step;
+mod store;
 mod superstep;
 mod task;
 mod update;

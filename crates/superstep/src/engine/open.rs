@@ -5,7 +5,8 @@ use std::sync::Arc;
 use superstep_checkpoint::{CheckpointId, Query, Source, Stored};
 
 use super::apply::apply;
-use super::drive::{Driver, Input, apply_error};
+use super::barrier::apply_error;
+use super::drive::{Driver, Input};
 use super::head::{StartValue, Write};
 use super::ids;
 use super::layout::ControlKind;

@@ -53,14 +53,14 @@ pub(crate) fn plan_each(layout: &Layout, head: &Head, mut run: impl FnMut(Planne
             let mut candidates = SmallVec::<[usize; 8]>::new();
             for slot in updated {
                 if let Place::Control(control) = layout.place(*slot) {
-                    candidates.extend_from_slice(&layout.triggered[control]);
+                    candidates.extend(layout.triggered[control].iter().copied());
                 }
             }
             if candidates.len() > 1 {
                 candidates.sort_unstable_by_key(|node| layout.rank[*node]);
                 candidates.dedup();
             }
-            candidates.into_iter().for_each(pull);
+            candidates.iter().copied().for_each(pull);
         }
         _ if head.newest == 0 => {}
         _ => (0..layout.nodes.len()).for_each(&mut pull),

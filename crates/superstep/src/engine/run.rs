@@ -85,11 +85,20 @@ pub trait CheckpointIds: Send + Sync + 'static {
     /// The id of a checkpoint of this step that follows `parent`. It must be greater than every id made before and than
     /// that of the parent. Step -2 stands for the empty checkpoint a new thread begins with, which is not stored.
     fn next(&self, step: i64, parent: Option<CheckpointId>) -> CheckpointId;
+
+    /// As [`next`](Self::next), for a checkpoint that is not stored anywhere.
+    fn next_unstored(&self, step: i64, parent: CheckpointId) -> CheckpointId {
+        self.next(step, Some(parent))
+    }
 }
 
 impl CheckpointIds for IdClock {
     fn next(&self, step: i64, parent: Option<CheckpointId>) -> CheckpointId {
         IdClock::next(self, step, parent)
+    }
+
+    fn next_unstored(&self, step: i64, parent: CheckpointId) -> CheckpointId {
+        IdClock::next_unstored(self, step, parent)
     }
 }
 

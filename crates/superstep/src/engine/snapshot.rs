@@ -1,6 +1,6 @@
 //! Looking at a thread without running it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use superstep_checkpoint::{AnyCheckpointer, CheckpointId, IdClock, Interrupt, Metadata, Stored};
@@ -272,7 +272,9 @@ pub(super) fn quiet_superstep(
     let emitter =
         Arc::new(Emitter { run: run.clone(), layout: layout.clone(), ns: ns.clone(), keys });
     let setting = Setting::new(run, layout, Some(saver), ns, around, emitter, None);
-    Arc::new(Superstep::new(Arc::new(setting), checkpoint, step, i64::MAX, HashMap::new()))
+    let mut superstep = Superstep::new(Arc::new(setting));
+    superstep.begin(checkpoint, step, i64::MAX);
+    Arc::new(superstep)
 }
 
 /// A run that drives nothing.

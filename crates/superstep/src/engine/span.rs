@@ -3,12 +3,20 @@
 //! Whoever installs no subscriber pays a look at a static for each. Fields that cost something are filled in only if
 //! somebody takes the span.
 
+use std::future::poll_fn;
+use std::pin::Pin;
+
 use superstep_checkpoint::Put;
 use tracing::{Span, debug_span, field, info_span};
 
 use super::run::Run;
 use super::superstep::Superstep;
 use super::task::Task;
+
+/// Drives a future in a span, where it is: to move the future of a superstep costs more than to make it.
+pub(super) async fn within<F: Future>(span: &Span, mut future: Pin<&mut F>) -> F::Output {
+    poll_fn(|cx| span.in_scope(|| future.as_mut().poll(cx))).await
+}
 
 /// One drive of a thread.
 pub(super) fn run(run: &Run, graph: &str) -> Span {

@@ -11,7 +11,7 @@ use futures_util::stream::FuturesUnordered;
 use superstep_checkpoint::{Blob, Error, Interrupt, TaskWrites, Value};
 use tokio::time::{Instant, timeout_at};
 
-use super::attempt::End;
+use super::attempt::{End, Job};
 use super::drive::{Driver, Stop};
 use super::entry::Entry;
 use super::head::Write;
@@ -52,6 +52,8 @@ pub(super) struct Futures {
     /// Completes when the run is to stop at once. Made when there is something to wait for.
     stop: Option<BoxFuture<()>>,
     running: usize,
+    /// A lone task was polled just now.
+    polled: bool,
 }
 
 pub(super) struct Set<F>(Option<FuturesUnordered<F>>);
@@ -126,7 +128,8 @@ impl Futures {
             if let Some(saved) = self.saves.poll(cx) {
                 return Poll::Ready(Happened::Saved(saved.map_err(RunError::from)));
             }
-            if let Some(task) = lone.as_mut().as_pin_mut()
+            if !std::mem::take(&mut self.polled)
+                && let Some(task) = lone.as_mut().as_pin_mut()
                 && let Poll::Ready((at, end, row)) = task.poll(cx)
             {
                 lone.set(None);
@@ -247,27 +250,88 @@ impl Driver {
         superstep: &Arc<Superstep>,
         mut entries: Vec<Entry>,
     ) -> Result<StepEnd, RunError> {
-        self.use_cache(&mut entries).await?;
-        let mut futures = Futures { background: self.background.take(), ..Futures::default() };
-        let to_run = |entry: &Entry| entry.writes.is_none() && !entry.handled;
-        let mut waiting = entries.iter().enumerate().filter(|(_, e)| to_run(e)).map(|(at, _)| at);
-        let mut state = StepState::default();
+        if self.run.cache.is_some() {
+            Box::pin(self.use_cache(&mut entries)).await?;
+        }
         // A lone task is polled in place, which is much cheaper than through a set.
         let mut lone = pin!(None);
-        match (waiting.next(), waiting.next()) {
-            // A superstep with a time limit may be given up with its task and all that the task has.
-            (Some(at), None) if self.graph.step_timeout.is_none() => {
-                // The task has the state for itself: its routers can see its writes without a copy.
-                let row = self.head.row.take();
-                let mut job = entries[at].job(at, &self.layout, &self.head.controls, row);
-                job.held.lent = true;
-                lone.set(Some(job.run()));
-                futures.running = 1;
-            }
-            (first, second) => {
-                futures.waiting = first.into_iter().chain(second).chain(waiting).collect();
+        let mut first = None;
+        if let Some(at) = self.lone(&entries) {
+            lone.set(Some(self.lone_job(at, &entries).run()));
+            if let Poll::Ready((at, end, row)) = once(lone.as_mut()).await {
+                lone.set(None);
+                match end {
+                    End::Done(writes) if self.is_quiet(superstep, &entries[at].task) => {
+                        self.head.row = row;
+                        return self.finish_alone(superstep, entries, at, writes);
+                    }
+                    end => first = Some(Happened::Ended(at, end, row)),
+                }
             }
         }
+        Box::pin(self.conduct(superstep, entries, lone, first)).await
+    }
+
+    /// The task that runs, if it is the only one.
+    ///
+    /// A superstep with a time limit may be given up with its task and all that the task has. And while something is being
+    /// stored, a task must not go on past a failure of that.
+    fn lone(&self, entries: &[Entry]) -> Option<usize> {
+        let mut waiting = waiting(entries);
+        let first = waiting.next()?;
+        let limited = self.graph.step_timeout.is_some() || self.background.is_some();
+        (!limited && waiting.next().is_none()).then_some(first)
+    }
+
+    /// The task has the state for itself: its routers can see its writes without a copy.
+    fn lone_job(&mut self, at: usize, entries: &[Entry]) -> Job {
+        let row = self.head.row.take();
+        let mut job = entries[at].job(at, &self.layout, &self.head.controls, row);
+        job.held.lent = true;
+        job.room = std::mem::take(&mut self.spare.writes);
+        job
+    }
+
+    /// Whether a task that has returned leaves nothing behind that would have to be waited for.
+    fn is_quiet(&self, superstep: &Superstep, task: &Task) -> bool {
+        self.run.cache.is_none() && superstep.work().is_quiet() && !task.is_waited_for()
+    }
+
+    /// The end of a superstep whose only task has returned at once.
+    fn finish_alone(
+        &mut self,
+        superstep: &Superstep,
+        mut entries: Vec<Entry>,
+        at: usize,
+        writes: Vec<Write>,
+    ) -> Result<StepEnd, RunError> {
+        let entry = &mut entries[at];
+        self.show_done(entry, &writes);
+        if self.saver.is_some() {
+            let stored = self.encode_output(&writes, entry.task.answers())?;
+            self.unsaved.push(TaskWrites::new(entry.task.id(), entry.task.path(), stored));
+            self.unsaved.append(&mut superstep.work().unsaved);
+        }
+        entry.writes = Some(writes);
+        Ok(StepEnd::Finished(entries))
+    }
+
+    /// Drives the tasks of a superstep until all have ended or something stops them. A lone task has been polled once.
+    async fn conduct(
+        &mut self,
+        superstep: &Arc<Superstep>,
+        mut entries: Vec<Entry>,
+        mut lone: Pin<&mut Option<impl Future<Output = (usize, End, Row)>>>,
+        mut first: Option<Happened>,
+    ) -> Result<StepEnd, RunError> {
+        let mut futures = Futures { background: self.background.take(), ..Futures::default() };
+        if lone.is_some() || first.is_some() {
+            futures.running = 1;
+            futures.polled = true;
+        } else {
+            futures.waiting = waiting(&entries).collect();
+        }
+        let mut state = StepState::default();
         let limit = self.run.max_concurrency.unwrap_or(usize::MAX).max(1);
         let deadline = self.graph.step_timeout.map(|limit| Instant::now() + limit);
         loop {
@@ -276,9 +340,12 @@ impl Driver {
                 Box::pin(entries[at].job(at, layout, &head.controls, head.row.clone()).run())
             };
             let polled = poll_fn(|cx| futures.poll(cx, superstep, limit, lone.as_mut(), begin));
-            let happened = match deadline {
-                None => polled.await,
-                Some(deadline) => timeout_at(deadline, polled).await.unwrap_or(Happened::TimedOut),
+            let happened = match (first.take(), deadline) {
+                (Some(happened), _) => happened,
+                (None, None) => polled.await,
+                (None, Some(deadline)) => {
+                    timeout_at(deadline, polled).await.unwrap_or(Happened::TimedOut)
+                }
             };
             match happened {
                 Happened::Ended(at, end, row) => {
@@ -346,18 +413,22 @@ impl Driver {
         entry: &Entry,
         writes: &[Write],
     ) -> Result<(), RunError> {
-        let task = &entry.task;
-        if self.run.sink.is_some() && !self.layout.nodes[entry.node].hidden {
-            self.emitter.update(&task.inner.name, writes, false);
-            self.emitter.task_end(task, self.step, writes, None, &[]);
-            self.emit_messages(task, writes);
-        }
+        self.show_done(entry, writes);
         self.keep_in_cache(entry, writes, futures)?;
         if self.saver.is_some() {
-            let stored = self.encode_output(writes, task.answers())?;
-            self.store(futures, task, stored);
+            let stored = self.encode_output(writes, entry.task.answers())?;
+            self.store(futures, &entry.task, stored);
         }
         Ok(())
+    }
+
+    /// Shows what a task has written to whoever listens.
+    fn show_done(&self, entry: &Entry, writes: &[Write]) {
+        if self.run.sink.is_some() && !self.layout.nodes[entry.node].hidden {
+            self.emitter.update(&entry.task.inner.name, writes, false);
+            self.emitter.task_end(&entry.task, self.step, writes, None, &[]);
+            self.emit_messages(&entry.task, writes);
+        }
     }
 
     fn failed(
@@ -559,6 +630,21 @@ impl Driver {
         };
         Ok(StepEnd::Stopped(stop, entries))
     }
+}
+
+/// The positions of the tasks that have to run.
+fn waiting(entries: &[Entry]) -> impl Iterator<Item = usize> {
+    let waits = |entry: &Entry| entry.writes.is_none() && !entry.handled;
+    entries.iter().enumerate().filter(move |(_, entry)| waits(entry)).map(|(at, _)| at)
+}
+
+/// Polls a future once.
+async fn once<F: Future>(mut future: Pin<&mut Option<F>>) -> Poll<F::Output> {
+    poll_fn(|cx| match future.as_mut().as_pin_mut() {
+        Some(future) => Poll::Ready(future.poll(cx)),
+        None => Poll::Ready(Poll::Pending),
+    })
+    .await
 }
 
 /// What is known about a superstep that is running.

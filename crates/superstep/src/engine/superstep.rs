@@ -116,6 +116,25 @@ pub(crate) struct Work {
     pub(crate) fault: Option<RunError>,
 }
 
+impl Work {
+    fn clear(&mut self) {
+        let Self { records, started, lent, calls, unsaved, fault } = self;
+        records.clear();
+        started.clear();
+        *lent = None;
+        if !calls.is_empty() {
+            calls.clear();
+        }
+        unsaved.clear();
+        *fault = None;
+    }
+
+    /// Whether nothing is left that the driver has to see to.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.started.is_empty() && self.fault.is_none()
+    }
+}
+
 /// A recorded call that the driver has to drive.
 pub(crate) struct Started {
     pub(crate) future: BoxFuture<()>,
@@ -133,25 +152,31 @@ pub(crate) struct Record {
 }
 
 impl Superstep {
-    pub(crate) fn new(
-        setting: Arc<Setting>,
-        checkpoint: CheckpointId,
-        number: i64,
-        stop: i64,
-        records: HashMap<TaskId, Record>,
-    ) -> Self {
+    pub(crate) fn new(setting: Arc<Setting>) -> Self {
         Self {
             setting,
-            checkpoint,
-            number,
-            stop,
+            checkpoint: CheckpointId::from_bytes([0; 16]),
+            number: 0,
+            stop: 0,
             resuming: None,
             touched: false,
-            stored: Gate::default(),
+            stored: Gate::new(true),
             seeds: HashMap::new(),
             filled: Vec::new(),
-            work: Mutex::new(Work { records, ..Work::default() }),
+            work: Mutex::default(),
         }
+    }
+
+    /// Makes it the superstep with this number, about which nothing is known yet.
+    pub(crate) fn begin(&mut self, checkpoint: CheckpointId, number: i64, stop: i64) {
+        (self.checkpoint, self.number, self.stop) = (checkpoint, number, stop);
+        self.seeds.clear();
+        self.work.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// Takes note of what is stored about its tasks.
+    pub(crate) fn know(&mut self, records: HashMap<TaskId, Record>) {
+        self.work.get_mut().unwrap_or_else(PoisonError::into_inner).records = records;
     }
 
     pub(crate) fn work(&self) -> MutexGuard<'_, Work> {

@@ -8,8 +8,8 @@ use superstep_checkpoint::{
 use uuid::Uuid;
 
 use super::apply::{Actor, Applied, apply};
-use super::attempt::{Unwritten, writes_of};
-use super::drive::apply_error;
+use super::attempt::{Unwritten, Written, writes_of};
+use super::barrier::apply_error;
 use super::entry::Entry;
 use super::head::{Head, StartValue, Write};
 use super::layout::{ControlKind, END, START};
@@ -231,7 +231,11 @@ impl<'a> Updater<'a> {
             let output = self.output(change.value)?;
             let mut row = self.head.row.clone();
             let node_name = &layout.nodes[node].name;
-            let writes = writes_of(&task, node, &mut row, output).await;
+            let writes = match writes_of(&task, node, &mut row, output, Vec::new()) {
+                Ok(Written::Now(writes)) => Ok(writes),
+                Ok(Written::Later(writes)) => writes.await,
+                Err(error) => Err(Unwritten::Failed(error)),
+            };
             let writes = writes.map_err(|unwritten| match unwritten {
                 Unwritten::Failed(error) if error.kind() == "InvalidUpdateError" => {
                     RunError::InvalidUpdate { message: error.to_string(), code: error.code() }

@@ -1,0 +1,184 @@
+//! The end of a superstep: its writes are folded into the head, or taken back.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+use superstep_checkpoint::{Blob, TaskId, TaskWrites, Value};
+
+use super::apply::{Actor, Applied, ApplyError, Fault, apply};
+use super::drive::{Driver, Spare};
+use super::entry::Entry;
+use super::head::Write;
+use super::plan::{Cause, plan};
+use super::record;
+use super::superstep::Superstep;
+use crate::error::{Code, RunError};
+use crate::run::Durability;
+use crate::state::{Kind, WriteValue};
+
+/// The tasks of a superstep with their writes. Most supersteps have one.
+type Ran = SmallVec<[Applied; 1]>;
+
+/// Writes that cannot be applied, with the tasks that made them.
+pub(super) struct Unfit {
+    error: Box<ApplyError>,
+    entries: Vec<Entry>,
+}
+
+impl Driver {
+    /// Applies a superstep.
+    pub(super) fn barrier(
+        &mut self,
+        superstep: Arc<Superstep>,
+        mut entries: Vec<Entry>,
+    ) -> Result<(), Unfit> {
+        let mut tasks = self.applied(&superstep, &mut entries);
+        self.note_overwrites(&tasks);
+        // Storing at the end stores the head, so it must not be left half changed.
+        let undo = self.run.durability == Durability::Exit;
+        if let Err(error) = apply(&self.layout, &mut self.head, &mut tasks, undo) {
+            return Err(Unfit { error, entries });
+        }
+        entries.clear();
+        let writes =
+            tasks.first_mut().map(|task| std::mem::take(&mut task.writes)).unwrap_or_default();
+        self.spare = Spare { entries, superstep: Some(superstep), writes };
+        self.emitter.values_if_changed(&self.head);
+        if !self.pending.is_clear() {
+            self.force_dropped_deltas();
+            self.pending.clear();
+        }
+        self.replaying = false;
+        if !self.seeds.is_empty() {
+            self.seeds.clear();
+        }
+        Ok(())
+    }
+
+    /// Stored writes to delta channels of tasks that this run did not take up would be replayed with the others. So these
+    /// channels store their whole value.
+    pub(super) fn force_dropped_deltas(&mut self) {
+        for name in self.pending.dropped_channels() {
+            if let Some(at) = self.layout.slot_by_name.get(&name) {
+                self.recorder.forced.insert(*at);
+            }
+        }
+    }
+
+    /// The tasks of a superstep in the order in which their writes are folded. The entries are sorted alike.
+    pub(super) fn applied(&self, superstep: &Superstep, entries: &mut [Entry]) -> Ran {
+        if entries.len() > 1 {
+            entries.sort_by(|a, b| a.order().cmp(&b.order()));
+        }
+        let mut tasks = Ran::with_capacity(entries.len());
+        for entry in entries {
+            tasks.push(entry.applied());
+        }
+        while let Some(name) = superstep.work().calls.pop_first() {
+            tasks.push(Applied { actor: Actor::Call(name), writes: Vec::new() });
+        }
+        tasks
+    }
+
+    fn note_overwrites(&mut self, tasks: &[Applied]) {
+        for write in tasks.iter().flat_map(|task| &task.writes) {
+            if let Write::State(at, WriteValue::Overwrite(_)) = write
+                && matches!(self.layout.channels[*at].kind, Kind::Delta(_))
+            {
+                self.recorder.forced.insert(*at);
+            }
+        }
+    }
+
+    /// Writes that cannot be applied are taken back, so that their tasks can run again.
+    pub(super) async fn fail_barrier(&mut self, unfit: Unfit) -> RunError {
+        let Unfit { error, entries: ran } = &unfit;
+        let names: Vec<_> = ran.iter().map(|entry| entry.task.inner.name.clone()).collect();
+        let failed = apply_error(error, &names, self.step);
+        let undo = self.run.durability == Durability::Exit;
+        if self.saver.is_some() {
+            let text = format!("{}({:?})", failed.kind(), failed.to_string());
+            let tasks = error.tasks.iter().filter_map(|at| ran.get(*at));
+            let mut writes = Vec::new();
+            for Entry { task, .. } in tasks {
+                let stored = Blob::from_value(&Value::from(text.as_str()));
+                let Ok(blob) = stored else { continue };
+                let failed = vec![(record::ERROR.into(), blob)];
+                let failed = TaskWrites::new(task.id(), task.path(), failed);
+                writes.push(TaskWrites { replaces: true, ..failed });
+            }
+            let involved: Vec<TaskId> = writes.iter().map(|write| write.task).collect();
+            let others = std::mem::take(&mut self.unsaved);
+            let others = others.into_iter().filter(|write| !involved.contains(&write.task));
+            let all: Vec<TaskWrites> = others.chain(writes).collect();
+            if undo {
+                self.unsaved = all;
+                return failed;
+            }
+            if self.stored == Some(self.id)
+                && let Err(error) = self.put_writes(all).await
+            {
+                return error.into();
+            }
+        }
+        failed
+    }
+
+    /// The writes of a command or of an update that is no task's.
+    pub(super) fn input_writes(&self, writes: Vec<Write>) -> Applied {
+        Applied { actor: Actor::Input, writes }
+    }
+
+    /// Drops the tasks that are planned: their triggers count as seen.
+    pub(super) fn discarded(&self) -> Vec<Applied> {
+        let planned = plan(&self.layout, &self.head);
+        let discarded = planned.into_iter().map(|planned| Applied {
+            actor: match planned.cause {
+                Cause::Triggered => Actor::Triggered(planned.node),
+                Cause::Dispatched(..) => Actor::Ran(planned.node),
+            },
+            writes: Vec::new(),
+        });
+        discarded.collect()
+    }
+}
+
+/// What went wrong at a barrier, in the user's words.
+pub(crate) fn apply_error(error: &ApplyError, names: &[Arc<str>], step: i64) -> RunError {
+    let channel = &error.channel;
+    let mut nodes: Vec<String> = Vec::new();
+    for at in &error.tasks {
+        let name = names.get(*at).map_or("input", |name| name);
+        nodes.push(format!("`{name}`"));
+    }
+    let nodes = nodes.join(" and ");
+    let code = Some(Code::InvalidConcurrentGraphUpdate);
+    match &error.fault {
+        Fault::Concurrent => RunError::InvalidUpdate {
+            message: format!(
+                "channel `{channel}` keeps one value, but nodes {nodes} both wrote it in superstep {step}; give it a reducer or let one of them write"
+            ),
+            code,
+        },
+        Fault::Guarded => RunError::InvalidUpdate {
+            message: format!(
+                "channel `{channel}` takes one write in a superstep, but nodes {nodes} wrote it in superstep {step}; declare it with `guard = false` to keep the last one"
+            ),
+            code: None,
+        },
+        Fault::Overwrites => RunError::InvalidUpdate {
+            message: format!(
+                "channel `{channel}` was overwritten by nodes {nodes} in superstep {step}; let one of them overwrite it"
+            ),
+            code,
+        },
+        Fault::Refused(refused) => {
+            RunError::Reducer { channel: channel.clone(), nodes, message: refused.to_string() }
+        }
+        Fault::Panicked(text) => RunError::Reducer {
+            channel: channel.clone(),
+            nodes,
+            message: format!("its reducer panicked: {text}"),
+        },
+    }
+}

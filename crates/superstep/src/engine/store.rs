@@ -1,0 +1,137 @@
+//! Storing what a graph has done: the checkpoint of its head, and the writes beside it.
+
+use superstep_checkpoint::{CheckpointId, Error, Metadata, Put, Source, TaskWrites};
+use tracing::Instrument;
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::drive::Driver;
+use super::record;
+use super::{ids, span};
+use crate::error::RunError;
+use crate::run::Durability;
+
+impl Driver {
+    /// Makes the checkpoint of the head as it is, and stores it.
+    pub(super) async fn save(&mut self, source: Source) -> Result<(), RunError> {
+        if self.advance(source) { self.put().await } else { Ok(()) }
+    }
+
+    /// Makes the head as it is the one that the next superstep starts from. Returns whether it is to be stored now.
+    pub(super) fn advance(&mut self, source: Source) -> bool {
+        let id = self.next_id(self.step, Some(self.id));
+        if self.run.durability != Durability::Exit {
+            self.before = self.stored;
+        }
+        self.id = id;
+        let step = self.step;
+        self.step += 1;
+        if self.saver.is_none() {
+            self.head.news.clear();
+            return false;
+        }
+        self.recorder.count(&self.head);
+        let extra = &self.run.metadata;
+        let parents = (*self.parents).clone();
+        self.metadata = Some(record::metadata(source, step, parents, &self.recorder, extra));
+        if self.run.durability == Durability::Exit {
+            self.dirty = true;
+            self.unsaved.clear();
+            return false;
+        }
+        true
+    }
+
+    /// The id of the next checkpoint.
+    ///
+    /// A nested graph that is not stored begins anew each time its task runs. Its ids then come from where it is, so that
+    /// a question asked in it keeps its id.
+    pub(super) fn next_id(&self, step: i64, parent: Option<CheckpointId>) -> CheckpointId {
+        if self.saver.is_none() && self.is_nested() && self.run.keeps {
+            let place = format!("{}{}{step}", self.ns, ids::LEVEL);
+            return CheckpointId::from_bytes(xxh3_128(place.as_bytes()).to_be_bytes());
+        }
+        match parent {
+            Some(parent) if self.saver.is_none() => self.run.ids.next_unstored(step, parent),
+            parent => self.run.ids.next(step, parent),
+        }
+    }
+
+    /// Stores the current checkpoint.
+    pub(super) async fn put(&mut self) -> Result<(), RunError> {
+        let (Some(saver), Some(thread)) = (&self.saver, &self.run.thread) else { return Ok(()) };
+        let (checkpoint, changed) =
+            self.recorder.checkpoint(&self.layout, &mut self.head, self.id)?;
+        let mut metadata = match &self.metadata {
+            Some(metadata) => metadata.clone(),
+            None => Metadata::new(Source::Loop, self.step - 1),
+        };
+        metadata.delta_counters = self.recorder.delta_counters();
+        self.metadata = Some(metadata.clone());
+        let put = Put {
+            thread: thread.clone(),
+            ns: self.ns.clone(),
+            parent: self.stored,
+            head: self.known_head,
+            writes: std::mem::take(&mut self.unsaved),
+            checkpoint,
+            metadata,
+            changed,
+        };
+        let saver = saver.clone();
+        let span = span::commit(&put);
+        match self.run.durability {
+            Durability::Async => {
+                self.settle().await?;
+                let around = self.caller.as_ref().map(|caller| caller.superstep.clone());
+                let stored = async move {
+                    // What a graph inside a task has done must not outlive the superstep that it was done for.
+                    if let Some(around) = around {
+                        around.stored.pass().await;
+                    }
+                    saver.put(put).await
+                };
+                self.background = Some(Box::pin(stored.instrument(span)));
+            }
+            Durability::Sync | Durability::Exit => saver.put(put).instrument(span).await?,
+        }
+        self.stored = Some(self.id);
+        self.known_head = Some(self.id);
+        self.dirty = false;
+        Ok(())
+    }
+
+    /// Waits until what is being stored is stored.
+    pub(super) async fn settle(&mut self) -> Result<(), Error> {
+        match self.background.take() {
+            Some(saving) => saving.await,
+            None => Ok(()),
+        }
+    }
+
+    /// Stores writes beside the current checkpoint.
+    pub(super) async fn put_writes(&mut self, writes: Vec<TaskWrites>) -> Result<(), Error> {
+        self.settle().await?;
+        match (&self.saver, &self.run.thread) {
+            (Some(saver), Some(thread)) if !writes.is_empty() => {
+                saver.put_writes(thread, &self.ns, self.id, writes).await
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Stores what was not stored on the way.
+    pub(super) async fn store_at_exit(&mut self) -> Result<(), RunError> {
+        let writes = std::mem::take(&mut self.unsaved);
+        if self.dirty {
+            // What was written on the way is not stored, so channels that store writes store their value.
+            for at in 0..self.layout.channels.len() {
+                self.recorder.forced.insert(at);
+            }
+            self.put().await?;
+        }
+        if self.stored == Some(self.id) {
+            self.put_writes(writes).await?;
+        }
+        Ok(())
+    }
+}

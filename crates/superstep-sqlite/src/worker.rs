@@ -2,9 +2,10 @@
 
 use std::convert::Infallible;
 use std::path::Path;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags};
 use superstep_checkpoint::Error;
@@ -16,6 +17,8 @@ use crate::schema;
 
 /// How many requests are committed together at most. Beyond that the first would wait for the last without gain.
 const BATCH_MAX: usize = 512;
+/// How long the thread that writes looks out for the next request before it sleeps.
+const ALERT: Duration = Duration::from_micros(50);
 
 /// Whether a database is made if it is not there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -239,17 +242,17 @@ fn serve_reads(db: &Connection, jobs: &Mutex<Receiver<Box<dyn Job>>>) {
             continue;
         }
         // One state of the database for all statements of the request.
-        let begun = db.execute_batch("BEGIN").during("reading from the database");
+        let begun = say(db, "BEGIN").during("reading from the database");
         if begun.is_ok() {
             job.run(db);
-            drop(db.execute_batch("ROLLBACK"));
+            drop(say(db, "ROLLBACK"));
         }
         job.finish(begun.err().as_ref());
     }
 }
 
 fn serve_writes(db: &Connection, jobs: &Receiver<Box<dyn Job>>) {
-    while let Ok(first) = jobs.recv() {
+    while let Some(first) = next(jobs) {
         let more = std::iter::from_fn(|| jobs.try_recv().ok()).take(BATCH_MAX - 1);
         let batch: Vec<_> =
             std::iter::once(first).chain(more).filter(|job| !job.is_abandoned()).collect();
@@ -260,39 +263,73 @@ fn serve_writes(db: &Connection, jobs: &Receiver<Box<dyn Job>>) {
     }
 }
 
+/// The next request. A run that stores superstep after superstep has it sooner than a thread that sleeps wakes up.
+fn next(jobs: &Receiver<Box<dyn Job>>) -> Option<Box<dyn Job>> {
+    let since = Instant::now();
+    loop {
+        match jobs.try_recv() {
+            Ok(job) => return Some(job),
+            Err(TryRecvError::Empty) if since.elapsed() < ALERT => thread::yield_now(),
+            Err(TryRecvError::Empty) => return jobs.recv().ok(),
+            Err(TryRecvError::Disconnected) => return None,
+        }
+    }
+}
+
 /// Runs jobs in one transaction until none is left or the transaction is lost.
 fn commit_together(db: &Connection, waiting: &mut std::vec::IntoIter<Box<dyn Job>>) {
-    if let Err(error) = db.execute_batch("BEGIN IMMEDIATE").during("writing to the database") {
+    if let Err(error) = say(db, "BEGIN IMMEDIATE").during("writing to the database") {
         waiting.for_each(|job| job.finish(Some(&error)));
         return;
     }
+    let alone = waiting.len() == 1;
     let mut done = Vec::with_capacity(waiting.len());
     let mut lost = None;
     for mut job in waiting.by_ref() {
-        lost = run_apart(db, job.as_mut()).err();
+        let ran = if alone { Ok(job.run(db)) } else { run_apart(db, job.as_mut()) };
         done.push(job);
-        // A full disk, for one, takes the whole transaction back; those that come after get one of their own.
-        if lost.is_some() {
-            break;
+        match ran {
+            Ok(true) => {}
+            // Nobody else's work goes with it.
+            Ok(false) if alone => {
+                drop(say(db, "ROLLBACK"));
+                done.into_iter().for_each(|job| job.finish(None));
+                return;
+            }
+            Ok(false) => {}
+            // A full disk, for one, takes the whole transaction back; those that come after get one of their own.
+            Err(error) => {
+                lost = Some(error);
+                break;
+            }
         }
     }
     if lost.is_none() {
-        lost = db.execute_batch("COMMIT").during("committing to the database").err();
+        lost = say(db, "COMMIT").during("committing to the database").err();
     }
     if !db.is_autocommit() {
-        drop(db.execute_batch("ROLLBACK"));
+        drop(say(db, "ROLLBACK"));
     }
     for job in done {
         job.finish(lost.as_ref());
     }
 }
 
-/// Runs one job so that it can be taken back without the others.
+/// Runs one job so that it can be taken back without the others. Returns whether it succeeded.
 ///
 /// An error means that the transaction is of no more use.
-fn run_apart(db: &Connection, job: &mut dyn Job) -> Result<(), Error> {
+fn run_apart(db: &Connection, job: &mut dyn Job) -> Result<bool, Error> {
     let what = "writing to the database";
-    db.execute_batch("SAVEPOINT job").during(what)?;
-    let end = if job.run(db) { "RELEASE job" } else { "ROLLBACK TO job; RELEASE job" };
-    db.execute_batch(end).during(what)
+    say(db, "SAVEPOINT job").during(what)?;
+    let succeeded = job.run(db);
+    if !succeeded {
+        say(db, "ROLLBACK TO job").during(what)?;
+    }
+    say(db, "RELEASE job").during(what)?;
+    Ok(succeeded)
+}
+
+/// Runs a statement that is run time and again.
+fn say(db: &Connection, sql: &str) -> rusqlite::Result<()> {
+    db.prepare_cached(sql)?.execute(()).map(drop)
 }

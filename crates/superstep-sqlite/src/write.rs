@@ -26,15 +26,19 @@ impl Row {
 
     pub(crate) fn store(&self, db: &Connection) -> Result<(), Error> {
         let Put { thread, ns, parent, writes, checkpoint, .. } = &self.put;
-        self.check_head(db)?;
+        let head = self.check_head(db)?;
         if !writes.is_empty() {
-            put_writes(db, thread, ns, wire::parent_of_writes(&self.put)?, writes)?;
+            let parent = wire::parent_of_writes(&self.put)?;
+            if head != Some(parent) {
+                refuse_unknown(db, thread, ns, parent)?;
+            }
+            store_writes(db, thread, ns, parent, writes)?;
         }
         let sql = "INSERT OR REPLACE INTO checkpoints (thread_id, checkpoint_ns, checkpoint_id, \
                    parent_checkpoint_id, type, checkpoint, metadata) \
                    VALUES (?1, ?2, ?3, ?4, 'msgpack', ?5, ?6)";
-        let what = || format!("storing checkpoint {} of thread `{thread}`", checkpoint.id);
-        let mut statement = db.prepare_cached(sql).during(what())?;
+        let what = format_args!("storing checkpoint {} of thread `{thread}`", checkpoint.id);
+        let mut statement = db.prepare_cached(sql).during(what)?;
         let stored = statement.execute(params![
             thread,
             ns,
@@ -43,15 +47,15 @@ impl Row {
             self.checkpoint,
             self.metadata.as_bytes(),
         ]);
-        stored.map(drop).during(what())
+        stored.map(drop).during(what)
     }
 
-    /// The head has to be the one the writer knows, unless the checkpoint only replaces itself.
-    fn check_head(&self, db: &Connection) -> Result<(), Error> {
+    /// The head, which has to be the one the writer knows, unless the checkpoint only replaces itself.
+    fn check_head(&self, db: &Connection) -> Result<Option<CheckpointId>, Error> {
         let Put { thread, ns, head, checkpoint, .. } = &self.put;
         let found = read::head(db, thread, ns)?;
         if found == *head || is_stored(db, thread, ns, checkpoint.id)? {
-            return Ok(());
+            return Ok(found);
         }
         Err(Error::Conflict {
             thread: thread.to_string(),
@@ -62,6 +66,7 @@ impl Row {
     }
 }
 
+/// Stores writes beside a checkpoint, which has to be there.
 pub(crate) fn put_writes(
     db: &Connection,
     thread: &str,
@@ -69,13 +74,29 @@ pub(crate) fn put_writes(
     checkpoint: CheckpointId,
     tasks: &[TaskWrites],
 ) -> Result<(), Error> {
-    if !is_stored(db, thread, ns, checkpoint)? {
-        return Err(Error::Unknown {
-            thread: thread.to_owned(),
-            ns: ns.to_owned(),
-            id: checkpoint,
-        });
+    refuse_unknown(db, thread, ns, checkpoint)?;
+    store_writes(db, thread, ns, checkpoint, tasks)
+}
+
+fn refuse_unknown(
+    db: &Connection,
+    thread: &str,
+    ns: &str,
+    checkpoint: CheckpointId,
+) -> Result<(), Error> {
+    if is_stored(db, thread, ns, checkpoint)? {
+        return Ok(());
     }
+    Err(Error::Unknown { thread: thread.to_owned(), ns: ns.to_owned(), id: checkpoint })
+}
+
+fn store_writes(
+    db: &Connection,
+    thread: &str,
+    ns: &str,
+    checkpoint: CheckpointId,
+    tasks: &[TaskWrites],
+) -> Result<(), Error> {
     for (task, slot, expected) in wire::expectations(tasks)? {
         let key = params![thread, ns, checkpoint.to_string(), task.to_string(), slot];
         if slot_value(db, key)? != expected.value {

@@ -51,15 +51,66 @@ pub(crate) fn value(bytes: &[u8], limits: Limits) -> Result<Value, Fault> {
     Ok(value)
 }
 
-/// Without a known length, no more than this is reserved at a time; the rest grows as it is read.
-const CAPACITY_MAX: usize = 1024;
+/// No more than this is reserved on the word of a length; the rest grows as it is read.
+pub(super) const CAPACITY_MAX: usize = 1024;
 
 /// What begins: a whole value, or something of this length that holds others.
-pub(crate) enum Head {
-    Single(Value),
+pub(crate) enum Head<'a> {
+    Single(Single<'a>),
     List(usize),
     Map(usize),
     Ext(usize),
+}
+
+/// A value that holds no others, as it stands in the bytes.
+#[derive(Clone, Copy)]
+pub(crate) enum Single<'a> {
+    Null,
+    Bool(bool),
+    Int(i64),
+    /// Only what is too great for `Int`.
+    UInt(u64),
+    Float(f64),
+    Text(&'a str),
+    Bytes(&'a [u8]),
+}
+
+impl From<u64> for Single<'_> {
+    fn from(number: u64) -> Self {
+        i64::try_from(number).map_or(Self::UInt(number), Self::Int)
+    }
+}
+
+impl From<Single<'_>> for Value {
+    fn from(single: Single<'_>) -> Self {
+        match single {
+            Single::Null => Self::Null,
+            Single::Bool(yes) => Self::Bool(yes),
+            Single::Int(number) => Self::Int(number),
+            Single::UInt(number) => Self::UInt(number),
+            Single::Float(number) => Self::Float(number),
+            Single::Text(text) => Self::Str(text.to_owned()),
+            Single::Bytes(bytes) => Self::Bytes(bytes.to_vec()),
+        }
+    }
+}
+
+/// The extension code of [`Ext::Snapshot`].
+const SNAPSHOT: i8 = 7;
+
+/// The bytes of the value inside, if `bytes` are a snapshot and nothing else.
+pub(super) fn in_snapshot(bytes: &[u8]) -> Option<&[u8]> {
+    let mut reader = Reader { rest: bytes, items: 1 };
+    let Head::Ext(len) = reader.head().ok()? else { return None };
+    let (code, data) = reader.code_and_data(len).ok()?;
+    reader.end().ok()?;
+    (code == SNAPSHOT).then_some(data)
+}
+
+/// Whether `bytes` begin a map or a type of its own.
+pub(super) fn is_map_or_ext(bytes: &[u8]) -> bool {
+    let mut reader = Reader { rest: bytes, items: 1 };
+    matches!(reader.head(), Ok(Head::Map(_) | Head::Ext(_)))
 }
 
 pub(crate) struct Reader<'a> {
@@ -132,16 +183,42 @@ impl<'a> Reader<'a> {
 
     /// What recurses is kept apart from what reads single values: without optimisation every branch of a function
     /// has its own place on the stack, and a wide function at each level would use up a thread's.
-    fn value(&mut self, depth: usize) -> Result<Value, Fault> {
-        match self.head()? {
-            Head::Single(value) => Ok(value),
+    pub(super) fn value(&mut self, depth: usize) -> Result<Value, Fault> {
+        let head = self.head()?;
+        self.value_of(head, depth)
+    }
+
+    /// The value that began with `head`.
+    pub(super) fn value_of(&mut self, head: Head<'a>, depth: usize) -> Result<Value, Fault> {
+        match head {
+            Head::Single(single) => Ok(single.into()),
             Head::List(len) => self.list(len, depth),
             Head::Map(len) => self.map(len, depth),
             Head::Ext(len) => self.ext(len, depth),
         }
     }
 
-    pub(crate) fn head(&mut self) -> Result<Head, Fault> {
+    /// Goes past a value, refusing what [`Reader::value`] refuses.
+    pub(super) fn pass(&mut self, depth: usize) -> Result<(), Fault> {
+        let (values, depth) = match self.head()? {
+            Head::Single(_) => return Ok(()),
+            Head::List(len) => (len, self.enter_list(len, depth)?),
+            Head::Map(len) => (len.saturating_mul(2), self.enter_map(len, depth)?),
+            Head::Ext(len) => return self.ext(len, depth).map(drop),
+        };
+        (0..values).try_for_each(|_| self.pass(depth))
+    }
+
+    /// Whether null comes next; if so, it has been read.
+    pub(super) fn take_null(&mut self) -> Result<bool, Fault> {
+        if self.rest.first() != Some(&Marker::Null.to_u8()) {
+            return Ok(false);
+        }
+        self.head()?;
+        Ok(true)
+    }
+
+    pub(crate) fn head(&mut self) -> Result<Head<'a>, Fault> {
         self.items = self.items.checked_sub(1).ok_or_else(|| Fault::new("too many values"))?;
         let marker = Marker::from_u8(self.byte()?);
         Ok(match marker {
@@ -163,34 +240,46 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn single(&mut self, marker: Marker) -> Result<Value, Fault> {
+    #[inline]
+    fn single(&mut self, marker: Marker) -> Result<Single<'a>, Fault> {
         Ok(match marker {
-            Marker::Null => Value::Null,
-            Marker::True => Value::Bool(true),
-            Marker::False => Value::Bool(false),
-            Marker::FixPos(number) => number.into(),
-            Marker::FixNeg(number) => number.into(),
-            Marker::U8 => u8::from_be_bytes(self.array()?).into(),
-            Marker::U16 => u16::from_be_bytes(self.array()?).into(),
-            Marker::U32 => u32::from_be_bytes(self.array()?).into(),
+            Marker::Null => Single::Null,
+            Marker::True => Single::Bool(true),
+            Marker::False => Single::Bool(false),
+            Marker::FixPos(number) => Single::Int(number.into()),
+            Marker::FixNeg(number) => Single::Int(number.into()),
+            Marker::U8 => Single::Int(u8::from_be_bytes(self.array()?).into()),
+            Marker::U16 => Single::Int(u16::from_be_bytes(self.array()?).into()),
+            Marker::U32 => Single::Int(u32::from_be_bytes(self.array()?).into()),
             Marker::U64 => u64::from_be_bytes(self.array()?).into(),
-            Marker::I8 => i8::from_be_bytes(self.array()?).into(),
-            Marker::I16 => i16::from_be_bytes(self.array()?).into(),
-            Marker::I32 => i32::from_be_bytes(self.array()?).into(),
-            Marker::I64 => i64::from_be_bytes(self.array()?).into(),
-            Marker::F32 => f32::from_be_bytes(self.array()?).into(),
-            Marker::F64 => f64::from_be_bytes(self.array()?).into(),
-            Marker::Bin8 => self.bin(1)?,
-            Marker::Bin16 => self.bin(2)?,
-            Marker::Bin32 => self.bin(4)?,
+            Marker::I8 => Single::Int(i8::from_be_bytes(self.array()?).into()),
+            Marker::I16 => Single::Int(i16::from_be_bytes(self.array()?).into()),
+            Marker::I32 => Single::Int(i32::from_be_bytes(self.array()?).into()),
+            Marker::I64 => Single::Int(i64::from_be_bytes(self.array()?)),
+            Marker::F32 => Single::Float(f32::from_be_bytes(self.array()?).into()),
+            Marker::F64 => Single::Float(f64::from_be_bytes(self.array()?)),
+            Marker::Bin8 => Single::Bytes(self.bin(1)?),
+            Marker::Bin16 => Single::Bytes(self.bin(2)?),
+            Marker::Bin32 => Single::Bytes(self.bin(4)?),
             Marker::Reserved => return Err(Fault::new("byte c1 begins no value")),
-            text => self.text(text)?.into(),
+            text => Single::Text(self.text(text)?),
         })
     }
 
-    fn list(&mut self, len: usize, depth: usize) -> Result<Value, Fault> {
-        let depth = deeper(depth)?;
+    /// The depth left for the items of a list, if the bytes can hold that many.
+    pub(super) fn enter_list(&self, len: usize, depth: usize) -> Result<usize, Fault> {
+        let depth = depth.checked_sub(1).ok_or_else(too_deep)?;
         self.holds(len)?;
+        Ok(depth)
+    }
+
+    /// The depth left for the entries of a map, if the bytes can hold that many.
+    pub(super) fn enter_map(&self, len: usize, depth: usize) -> Result<usize, Fault> {
+        self.enter_list(len.saturating_mul(2), depth)
+    }
+
+    fn list(&mut self, len: usize, depth: usize) -> Result<Value, Fault> {
+        let depth = self.enter_list(len, depth)?;
         let mut items = Vec::with_capacity(len.min(CAPACITY_MAX));
         for index in 0..len {
             items.push(self.value(depth).map_err(|fault| fault.in_item(index))?);
@@ -199,8 +288,7 @@ impl<'a> Reader<'a> {
     }
 
     fn map(&mut self, len: usize, depth: usize) -> Result<Value, Fault> {
-        let depth = deeper(depth)?;
-        self.holds(len.saturating_mul(2))?;
+        let depth = self.enter_map(len, depth)?;
         let mut map = Map::with_capacity(len.min(CAPACITY_MAX));
         let mut pairs = Vec::new();
         for _ in 0..len {
@@ -220,19 +308,22 @@ impl<'a> Reader<'a> {
     }
 
     fn ext(&mut self, len: usize, depth: usize) -> Result<Value, Fault> {
-        let code = i8::from_be_bytes(self.array()?);
-        let data = self.take(len)?;
-        let depth = deeper(depth)?;
+        let (code, data) = self.code_and_data(len)?;
+        let depth = depth.checked_sub(1).ok_or_else(too_deep)?;
         let mut inner = Reader { rest: data, items: self.items };
         let known = inner.known(code, depth)?;
         self.items = inner.items;
         Ok(known.unwrap_or_else(|| Ext::Foreign { code, data: data.to_vec() }.into()))
     }
 
+    fn code_and_data(&mut self, len: usize) -> Result<(i8, &'a [u8]), Fault> {
+        Ok((i8::from_be_bytes(self.array()?), self.take(len)?))
+    }
+
     /// The value of a type that comes back as a value of its own; nothing for others, which are kept as bytes.
     fn known(&mut self, code: i8, depth: usize) -> Result<Option<Value>, Fault> {
         let mark = match code {
-            7 => Mark::Snapshot,
+            SNAPSHOT => Mark::Snapshot,
             0..=2 => {
                 match self.class().and_then(|(module, name)| Mark::of_class(code, module, name)) {
                     Some(mark) => mark,
@@ -257,6 +348,7 @@ impl<'a> Reader<'a> {
         Some((module, self.text(name).ok()?))
     }
 
+    #[inline]
     fn text(&mut self, marker: Marker) -> Result<&'a str, Fault> {
         let len = match marker {
             Marker::FixStr(len) => len.into(),
@@ -268,12 +360,14 @@ impl<'a> Reader<'a> {
         str::from_utf8(self.take(len)?).map_err(|_| Fault::new("text is not UTF-8"))
     }
 
-    fn bin(&mut self, width: usize) -> Result<Value, Fault> {
+    #[inline]
+    fn bin(&mut self, width: usize) -> Result<&'a [u8], Fault> {
         let len = self.sized(width)?;
-        Ok(Value::Bytes(self.take(len)?.to_vec()))
+        self.take(len)
     }
 
     /// A length of `width` bytes.
+    #[inline]
     fn sized(&mut self, width: usize) -> Result<usize, Fault> {
         let digits = self.take(width)?;
         Ok(digits.iter().fold(0, |len, digit| (len << 8) | usize::from(*digit)))
@@ -284,17 +378,20 @@ impl<'a> Reader<'a> {
         if len > self.rest.len() { Err(cut_short()) } else { Ok(()) }
     }
 
+    #[inline]
     fn byte(&mut self) -> Result<u8, Fault> {
         let [byte] = self.array()?;
         Ok(byte)
     }
 
+    #[inline]
     fn array<const N: usize>(&mut self) -> Result<[u8; N], Fault> {
         let (head, rest) = self.rest.split_first_chunk().ok_or_else(cut_short)?;
         self.rest = rest;
         Ok(*head)
     }
 
+    #[inline]
     fn take(&mut self, len: usize) -> Result<&'a [u8], Fault> {
         let (head, rest) = self.rest.split_at_checked(len).ok_or_else(cut_short)?;
         self.rest = rest;
@@ -309,8 +406,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn deeper(depth: usize) -> Result<usize, Fault> {
-    depth.checked_sub(1).ok_or_else(|| Fault::new("nested too deep"))
+fn too_deep() -> Fault {
+    Fault::new("nested too deep")
 }
 
 fn cut_short() -> Fault {

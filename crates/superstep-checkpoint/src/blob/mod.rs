@@ -1,5 +1,6 @@
 //! Values as bytes.
 
+mod de;
 pub(crate) mod decode;
 mod encode;
 #[cfg(test)]
@@ -150,12 +151,39 @@ impl Blob {
         }
     }
 
-    /// Reads a typed value; see [`from_value`].
+    /// Reads a typed value; see [`from_value`], which gives the same from [`Blob::to_value`], and takes longer.
     ///
     /// # Errors
     /// As [`Blob::to_value`], or the value has not the form of the type.
     pub fn decode<T: DeserializeOwned>(&self) -> Result<T, Error> {
-        from_value(self.to_value()?)
+        match &self.tag {
+            Tag::Msgpack => de::typed(&self.bytes, Limits::DEFAULT),
+            _ => from_value(self.to_value()?),
+        }
+    }
+
+    /// Reads a typed value that may be wrapped in an [`Ext::Snapshot`](crate::Ext::Snapshot), without the wrapping.
+    ///
+    /// # Errors
+    /// As [`Blob::decode`].
+    pub fn decode_whole<T: DeserializeOwned>(&self) -> Result<T, Error> {
+        let inside = match &self.tag {
+            Tag::Msgpack => decode::in_snapshot(&self.bytes),
+            _ => None,
+        };
+        let Some(inside) = inside else { return self.decode() };
+        let Limits { depth, items, bytes } = Limits::DEFAULT;
+        Limits::DEFAULT.admit(self.bytes.len())?;
+        de::typed(inside, Limits { depth: depth - 1, items: items - 1, bytes })
+    }
+
+    /// Whether the value is a map or a type of its own: what an object, and no plain list or text, is stored as.
+    pub fn is_object(&self) -> bool {
+        match &self.tag {
+            Tag::Msgpack => decode::is_map_or_ext(&self.bytes),
+            Tag::Json => self.bytes.trim_ascii_start().starts_with(b"{"),
+            _ => false,
+        }
     }
 }
 

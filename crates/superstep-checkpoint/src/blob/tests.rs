@@ -1,3 +1,5 @@
+mod typed;
+
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;

@@ -22,7 +22,7 @@ pub fn from_value<T: DeserializeOwned>(value: Value) -> Result<T, Error> {
 }
 
 /// Deserializes from a [`Value`].
-struct FromValue {
+pub(crate) struct FromValue {
     value: Value,
     /// How deep what is inside may still be. Foreign types are opened on the way, so the decoder's own limit does
     /// not bound this walk.
@@ -30,7 +30,7 @@ struct FromValue {
 }
 
 impl FromValue {
-    fn new(value: Value, depth: usize) -> Self {
+    pub(crate) fn new(value: Value, depth: usize) -> Self {
         Self { value, depth }
     }
 
@@ -276,7 +276,7 @@ impl<'de, I: ExactSizeIterator<Item = (Value, Value)>> MapAccess<'de> for Entrie
 }
 
 /// A key of a map. In JSON a number can only be a key as text, so text that is asked to be a number is parsed.
-struct Key(FromValue);
+pub(crate) struct Key(pub(crate) FromValue);
 
 macro_rules! parse_text {
     ($($method:ident $visit:ident $type:ty),*) => {$(

@@ -4,9 +4,13 @@ use serde::{de, ser};
 
 /// Why a value could not be read or written, and where in it.
 ///
-/// The path is gathered on the way out, so a value without faults pays nothing for it.
+/// The path is gathered on the way out, so a value without faults pays nothing for it. Nor for the rest: what every step of
+/// reading may return is one pointer.
 #[derive(Debug)]
-pub(crate) struct Fault {
+pub(crate) struct Fault(Box<Report>);
+
+#[derive(Debug)]
+struct Report {
     message: String,
     /// From the innermost step to the outermost.
     path: Vec<Step>,
@@ -20,25 +24,25 @@ enum Step {
 
 impl Fault {
     pub(crate) fn new(message: impl fmt::Display) -> Self {
-        Self { message: message.to_string(), path: Vec::new() }
+        Self(Box::new(Report { message: message.to_string(), path: Vec::new() }))
     }
 
     /// The same fault, seen from the map that has it under `key`.
     pub(crate) fn in_field(mut self, key: impl Into<String>) -> Self {
-        self.path.push(Step::Key(key.into()));
+        self.0.path.push(Step::Key(key.into()));
         self
     }
 
     /// The same fault, seen from the list that has it at `index`.
     pub(crate) fn in_item(mut self, index: usize) -> Self {
-        self.path.push(Step::Index(index));
+        self.0.path.push(Step::Index(index));
         self
     }
 }
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (nth, step) in self.path.iter().rev().enumerate() {
+        for (nth, step) in self.0.path.iter().rev().enumerate() {
             f.write_str(if nth == 0 { "at `" } else { "" })?;
             match step {
                 Step::Key(key) if nth == 0 => f.write_str(key)?,
@@ -46,8 +50,8 @@ impl fmt::Display for Fault {
                 Step::Index(index) => write!(f, "[{index}]")?,
             }
         }
-        f.write_str(if self.path.is_empty() { "" } else { "`: " })?;
-        f.write_str(&self.message)
+        f.write_str(if self.0.path.is_empty() { "" } else { "`: " })?;
+        f.write_str(&self.0.message)
     }
 }
 

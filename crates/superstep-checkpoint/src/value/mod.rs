@@ -20,9 +20,10 @@ pub use de::from_value;
 pub use ext::{Ext, Interrupt, Packet, TimeLimits};
 pub use ser::to_value;
 
+pub(crate) use de::{FromValue, Key};
 pub(crate) use ext::foreign_data;
 pub(crate) use fault::Fault;
-pub(crate) use mark::Mark;
+pub(crate) use mark::{Mark, VALUE};
 pub(crate) use ser::ToValue;
 
 /// A map with text keys that keeps the order of its entries.

@@ -335,9 +335,8 @@ impl Recorder {
             if let Some(seed) = &history.seed {
                 row.decode(at, seed).map_err(|error| damaged(stored, &name, &error))?;
             }
-            let writes =
-                history.writes.iter().map(|blob| layout.schema.parse_write(at, blob.to_value()?));
-            for write in writes {
+            for blob in &history.writes {
+                let write = layout.schema.decode_write(at, blob);
                 let write = write.map_err(|error| damaged(stored, &name, &error))?;
                 row.write(at, write)
                     .map_err(|error| damaged(stored, &name, &Error::codec(error)))?;

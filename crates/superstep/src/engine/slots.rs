@@ -216,7 +216,7 @@ pub(crate) fn decode_write(layout: &Layout, name: &Arc<str>, blob: &Blob) -> Res
     let unknown = || Ok(Write::Unknown(name.clone(), blob.clone()));
     let Some(slot) = layout.slot_by_name.get(name) else { return unknown() };
     match layout.place(*slot) {
-        Place::State(at) => Ok(Write::State(at, layout.schema.parse_write(at, blob.to_value()?)?)),
+        Place::State(at) => Ok(Write::State(at, layout.schema.decode_write(at, blob)?)),
         Place::Control(control) => {
             let value = blob.to_value()?;
             match &layout.controls[control].kind {

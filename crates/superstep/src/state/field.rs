@@ -2,7 +2,7 @@ use std::marker::PhantomData;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use superstep_checkpoint::{Blob, Error, Ext, Value, from_value, to_value};
+use superstep_checkpoint::{Blob, Error, Value, from_value, to_value};
 
 use super::reduce::{Reducer, Undo};
 use super::schema::{Channel, ChannelError, Taken};
@@ -96,15 +96,12 @@ where
     }
 
     fn decode(&self, state: &mut S, blob: &Blob) -> Result<(), Error> {
-        let value = match blob.to_value()? {
-            Value::Ext(ext) => match *ext {
-                Ext::Snapshot(whole) => whole,
-                other => Value::Ext(Box::new(other)),
-            },
-            other => other,
-        };
-        *(self.get_mut)(state) = from_value(value)?;
+        *(self.get_mut)(state) = blob.decode_whole()?;
         Ok(())
+    }
+
+    fn decode_update(&self, blob: &Blob) -> Result<Payload, Error> {
+        Ok(Payload::new(blob.decode::<R::Update>()?))
     }
 
     fn parse_update(&self, value: Value) -> Result<Payload, Error> {

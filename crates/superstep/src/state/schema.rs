@@ -106,6 +106,10 @@ pub trait Channel<S>: Send + Sync {
     fn encode(&self, state: &S) -> Result<Blob, Error>;
     /// Takes a stored value.
     fn decode(&self, state: &mut S, blob: &Blob) -> Result<(), Error>;
+    /// Reads a stored update.
+    fn decode_update(&self, blob: &Blob) -> Result<Payload, Error> {
+        self.parse_update(blob.to_value()?)
+    }
     /// An update given as data, checked against the type.
     fn parse_update(&self, value: Value) -> Result<Payload, Error>;
     /// A whole value given as data, checked against the type.
@@ -295,6 +299,8 @@ pub(crate) trait ErasedSchema: Send + Sync {
         at: usize,
         blob: &Blob,
     ) -> Result<(), Error>;
+    /// A stored write to a channel.
+    fn decode_write(&self, at: usize, blob: &Blob) -> Result<WriteValue, Error>;
     fn parse_write(&self, at: usize, value: Value) -> Result<WriteValue, Error>;
 
     /// Typed writes from a map, those of them that could not be read, and (in the writes) the unknown keys.
@@ -395,6 +401,14 @@ impl<S: State> ErasedSchema for Schema<S> {
         blob: &Blob,
     ) -> Result<(), Error> {
         self.entries[at].ops.decode(own_mut(state), blob)
+    }
+
+    fn decode_write(&self, at: usize, blob: &Blob) -> Result<WriteValue, Error> {
+        // Whatever form an overwrite has, it is an object.
+        if blob.is_object() {
+            return self.parse_write(at, blob.to_value()?);
+        }
+        Ok(WriteValue::Update(self.entries[at].ops.decode_update(blob)?))
     }
 
     fn parse_write(&self, at: usize, value: Value) -> Result<WriteValue, Error> {

@@ -1,7 +1,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use superstep_checkpoint::{Blob, Error, Ext, Map, Value};
+use superstep_checkpoint::{Blob, Error, Map, Value};
 
 use super::reduce::Undo;
 use super::schema::{Channel, ChannelError, Kind, Schema, Taken};
@@ -248,13 +248,7 @@ impl Channel<Table> for Cell {
     }
 
     fn decode(&self, table: &mut Table, blob: &Blob) -> Result<(), Error> {
-        let value = match blob.to_value()? {
-            Value::Ext(ext) => match *ext {
-                Ext::Snapshot(whole) => whole,
-                other => Value::Ext(Box::new(other)),
-            },
-            other => other,
-        };
+        let value: Value = blob.decode_whole()?;
         // A topic without items has no value, whether it was stored or not.
         let nothing = self.topic && value.as_list().is_some_and(<[Value]>::is_empty);
         table.values[self.at] = (!nothing).then_some(value);

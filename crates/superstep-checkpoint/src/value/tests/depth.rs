@@ -39,6 +39,7 @@ fn values_as_deep_as_allowed_fit_on_the_stack_of_a_thread() {
         // JSON has no keys that are no text, so as a type it cannot be read from such a map.
         let has_text_keys = !matches!(deepest, Value::Pairs(_));
         assert_eq!(from_value::<serde_json::Value>(deepest).is_ok(), has_text_keys);
+        assert_eq!(blob.decode::<serde_json::Value>().is_ok(), has_text_keys);
         assert!(crate::Blob::from_value(&nested(depth + levels)).is_err());
     }
     let too_deep = (0..=depth).fold(Value::Null, |inner, _| Value::List(vec![inner]));

@@ -265,11 +265,15 @@ impl<'de> MapAccess<'de> for Entries<'_, 'de> {
         &mut self,
         seed: K,
     ) -> Result<Option<K::Value>, NotPlain> {
-        if std::mem::replace(&mut self.in_entry, self.left > 0) {
+        if self.left == 0 && !self.in_entry {
+            return Ok(None);
+        }
+        // Until the key has been read, so that a type that gets over a fault here is not believed.
+        self.source.due += 1;
+        if std::mem::replace(&mut self.in_entry, true) {
             return Err(NotPlain);
         }
-        let Some(left) = self.left.checked_sub(1) else { return Ok(None) };
-        self.left = left;
+        self.left -= 1;
         let key = match self.source.reader.head()? {
             Head::Single(Single::Text(text)) => {
                 self.keys.admit(text)?;
@@ -277,14 +281,16 @@ impl<'de> MapAccess<'de> for Entries<'_, 'de> {
             }
             head => seed.deserialize(value::Key(self.source.value_of(head, self.depth)?))?,
         };
+        self.source.due -= 1;
         Ok(Some(key))
     }
 
     fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, NotPlain> {
+        let value = self.source.next(self.depth);
         if !std::mem::take(&mut self.in_entry) {
             return Err(NotPlain);
         }
-        seed.deserialize(self.source.next(self.depth))
+        seed.deserialize(value)
     }
 
     fn size_hint(&self) -> Option<usize> {

@@ -335,12 +335,8 @@ impl Recorder {
             if let Some(seed) = &history.seed {
                 row.decode(at, seed).map_err(|error| damaged(stored, &name, &error))?;
             }
-            for blob in &history.writes {
-                let write = layout.schema.decode_write(at, blob);
-                let write = write.map_err(|error| damaged(stored, &name, &error))?;
-                row.write(at, write)
-                    .map_err(|error| damaged(stored, &name, &Error::codec(error)))?;
-            }
+            row.replay(at, &history.writes)
+                .map_err(|error| damaged(stored, &name, &Error::codec(error)))?;
             head.filled[at] = true;
         }
         Ok(())

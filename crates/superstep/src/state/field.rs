@@ -47,6 +47,12 @@ where
         Ok(())
     }
 
+    fn reduce_all(&self, state: &mut S, updates: Vec<Payload>) -> Result<(), ChannelError> {
+        let updates = updates.into_iter().map(Payload::take::<R::Update>);
+        R::reduce_all((self.get_mut)(state), updates.collect::<Result<_, _>>().map_err(mismatch)?);
+        Ok(())
+    }
+
     fn set(&self, state: &mut S, value: Payload) -> Result<(), ChannelError> {
         *(self.get_mut)(state) = value.take::<T>().map_err(mismatch)?;
         Ok(())

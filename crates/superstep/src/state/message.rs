@@ -1,4 +1,6 @@
+use std::collections::HashMap;
 use std::fmt;
+use std::hash::{BuildHasher, RandomState};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use superstep_checkpoint::{Map, Value};
@@ -114,12 +116,28 @@ impl<M: Identified> MessageUpdate<M> {
     pub(super) fn apply(self, list: &mut Vec<M>) {
         for (message, fresh) in self.messages {
             let known = if fresh { None } else { position(list, &message) };
-            match known {
-                Some(at) if message.removes() => drop(list.remove(at)),
-                Some(at) => list[at] = message,
-                None if message.removes() => {}
-                None => list.push(message),
+            put(list, known, message);
+        }
+    }
+
+    /// Applies many updates without looking through the list for each message.
+    pub(super) fn apply_all(updates: Vec<Self>, list: &mut Vec<M>) {
+        const FEW: usize = 8;
+        let mut places = (updates.len() > FEW).then(|| Places::of(list));
+        for (message, _) in updates.into_iter().flat_map(|update| update.messages) {
+            let Some(known) = &mut places else {
+                let known = position(list, &message);
+                put(list, known, message);
+                continue;
+            };
+            let at = known.find(list, &message);
+            if at.is_some() && message.removes() {
+                // Everything behind it moves.
+                places = None;
+            } else if at.is_none() && !message.removes() {
+                known.note(list.len(), &message);
             }
+            put(list, at, message);
         }
     }
 
@@ -127,6 +145,40 @@ impl<M: Identified> MessageUpdate<M> {
         self.messages.iter().all(|(message, fresh)| {
             *fresh || (!message.removes() && position(list, message).is_none())
         })
+    }
+}
+
+/// Puts a message where the one with its id is, or at the end; or removes that one.
+fn put<M: Identified>(list: &mut Vec<M>, known: Option<usize>, message: M) {
+    match known {
+        Some(at) if message.removes() => drop(list.remove(at)),
+        Some(at) => list[at] = message,
+        None if message.removes() => {}
+        None => list.push(message),
+    }
+}
+
+/// The last place of each id in a list, by the hash of the id.
+struct Places {
+    hasher: RandomState,
+    by_hash: HashMap<u64, usize>,
+}
+
+impl Places {
+    fn of<M: Identified>(list: &[M]) -> Self {
+        let mut places = Self { hasher: RandomState::new(), by_hash: HashMap::new() };
+        list.iter().enumerate().for_each(|(at, message)| places.note(at, message));
+        places
+    }
+
+    fn note<M: Identified>(&mut self, at: usize, message: &M) {
+        self.by_hash.insert(self.hasher.hash_one(message.id()), at);
+    }
+
+    fn find<M: Identified>(&self, list: &[M], message: &M) -> Option<usize> {
+        let at = *self.by_hash.get(&self.hasher.hash_one(message.id()))?;
+        // Another id may have the same hash, and then only looking helps.
+        if list[at].id() == message.id() { Some(at) } else { position(list, message) }
     }
 }
 
@@ -192,5 +244,64 @@ impl<'de, M: Identified + Deserialize<'de>> Deserialize<'de> for MessageUpdate<M
             OneOrMany::Many(messages) => messages.into(),
             OneOrMany::One(message) => message.into(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A message that counts how often anybody looks at an id.
+    #[derive(Clone, Debug)]
+    struct Counted(Message, Arc<AtomicUsize>);
+
+    impl Identified for Counted {
+        fn id(&self) -> Option<&str> {
+            self.1.fetch_add(1, Ordering::Relaxed);
+            self.0.id()
+        }
+
+        fn set_id(&mut self, id: String) {
+            self.0.set_id(id);
+        }
+    }
+
+    fn update(id: usize, text: usize, removes: bool) -> Message {
+        let message = Message::human(text.to_string()).with_id(id.to_string());
+        if removes { Message::remove(id.to_string()) } else { message }
+    }
+
+    proptest! {
+        // The list may hold an id twice: what replaces a list is taken as it is.
+        #[test]
+        fn updates_give_the_same_together_as_one_by_one(
+            before in prop::collection::vec(0..12_usize, 0..12),
+            updates in prop::collection::vec((0..20_usize, prop::bool::weighted(0.1)), 0..40),
+        ) {
+            let mut one_by_one: Vec<_> = before.iter().map(|id| update(*id, 0, false)).collect();
+            let mut together = one_by_one.clone();
+            let updates = updates.iter().enumerate().map(|(nth, (id, removes))| update(*id, nth + 1, *removes));
+            let updates: Vec<MessageUpdate<Message>> = updates.map(MessageUpdate::from).collect();
+            updates.iter().cloned().for_each(|update| update.apply(&mut one_by_one));
+            MessageUpdate::apply_all(updates, &mut together);
+            prop_assert_eq!(together, one_by_one);
+        }
+    }
+
+    #[test]
+    fn many_updates_look_at_each_message_a_few_times() {
+        let looks = Arc::new(AtomicUsize::new(0));
+        let message = |id| Counted(update(id, 0, false), looks.clone());
+        let mut list: Vec<_> = (0..1000).map(message).collect();
+        let updates = (500..2500).map(|id| message(id).into()).collect();
+        MessageUpdate::apply_all(updates, &mut list);
+        assert_eq!(list.len(), 2500);
+        let looks = looks.load(Ordering::Relaxed);
+        assert!(looks < 10 * 3000, "{looks} looks at 3,000 messages");
     }
 }

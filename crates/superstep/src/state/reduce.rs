@@ -23,6 +23,13 @@ pub trait Reducer<T>: 'static {
     /// Folds one update in.
     fn reduce(value: &mut T, update: Self::Update);
 
+    /// Folds updates in, one after the other, as when a thread is loaded.
+    ///
+    /// A reducer that looks through the value for each update can do so once for all of them here.
+    fn reduce_all(value: &mut T, updates: Vec<Self::Update>) {
+        updates.into_iter().for_each(|update| Self::reduce(value, update));
+    }
+
     /// How to take an update back that is about to be folded in.
     ///
     /// A router sees the state with the writes of its own node before the barrier; this is how that is done without
@@ -217,6 +224,10 @@ impl<M: Identified> Reducer<Vec<M>> for Messages {
 
     fn reduce(value: &mut Vec<M>, update: MessageUpdate<M>) {
         update.apply(value);
+    }
+
+    fn reduce_all(value: &mut Vec<M>, updates: Vec<MessageUpdate<M>>) {
+        MessageUpdate::apply_all(updates, value);
     }
 
     fn undo(value: &Vec<M>, update: &MessageUpdate<M>) -> Undo<Vec<M>> {

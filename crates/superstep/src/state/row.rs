@@ -5,7 +5,7 @@ use std::sync::Arc;
 use superstep_checkpoint::{Blob, Error, Map, Value};
 
 use super::schema::{ChannelError, ErasedSchema, Taken};
-use super::writes::{Payload, WriteValue};
+use super::writes::Payload;
 
 /// The user's state together with the schema that knows its type.
 #[derive(Clone)]
@@ -81,14 +81,6 @@ impl OpenRow<'_> {
         self.schema.reduce(self.cells, at, update)
     }
 
-    /// Folds an update in, or replaces the value.
-    pub(crate) fn write(&mut self, at: usize, write: WriteValue) -> Result<(), ChannelError> {
-        match write {
-            WriteValue::Update(update) => self.schema.reduce(self.cells, at, update),
-            WriteValue::Overwrite(value) => self.schema.set(self.cells, at, value),
-        }
-    }
-
     /// Replaces the value.
     pub(crate) fn set(&mut self, at: usize, value: Payload) -> Result<(), ChannelError> {
         self.schema.set(self.cells, at, value)
@@ -119,6 +111,11 @@ impl OpenRow<'_> {
 
     pub(crate) fn is_empty(&self, at: usize) -> bool {
         self.schema.is_empty(self.cells, at)
+    }
+
+    /// Folds stored writes in.
+    pub(crate) fn replay(&mut self, at: usize, writes: &[Blob]) -> Result<(), ChannelError> {
+        self.schema.replay(self.cells, at, writes)
     }
 
     pub(crate) fn decode(&mut self, at: usize, blob: &Blob) -> Result<(), Error> {

@@ -82,6 +82,10 @@ pub trait Channel<S>: Send + Sync {
     }
     /// Folds an update in.
     fn reduce(&self, state: &mut S, update: Payload) -> Result<(), ChannelError>;
+    /// Folds updates in, one after the other, as when a thread is loaded.
+    fn reduce_all(&self, state: &mut S, updates: Vec<Payload>) -> Result<(), ChannelError> {
+        updates.into_iter().try_for_each(|update| self.reduce(state, update))
+    }
     /// Replaces the value.
     fn set(&self, state: &mut S, value: Payload) -> Result<(), ChannelError> {
         self.swap(state, value).map(drop)
@@ -299,6 +303,13 @@ pub(crate) trait ErasedSchema: Send + Sync {
         at: usize,
         blob: &Blob,
     ) -> Result<(), Error>;
+    /// Folds stored writes in.
+    fn replay(
+        &self,
+        state: &mut (dyn Any + Send + Sync),
+        at: usize,
+        writes: &[Blob],
+    ) -> Result<(), ChannelError>;
     /// A stored write to a channel.
     fn decode_write(&self, at: usize, blob: &Blob) -> Result<WriteValue, Error>;
     fn parse_write(&self, at: usize, value: Value) -> Result<WriteValue, Error>;
@@ -401,6 +412,26 @@ impl<S: State> ErasedSchema for Schema<S> {
         blob: &Blob,
     ) -> Result<(), Error> {
         self.entries[at].ops.decode(own_mut(state), blob)
+    }
+
+    fn replay(
+        &self,
+        state: &mut (dyn Any + Send + Sync),
+        at: usize,
+        writes: &[Blob],
+    ) -> Result<(), ChannelError> {
+        let ops = &self.entries[at].ops;
+        let mut updates = Vec::with_capacity(writes.len());
+        for blob in writes {
+            match self.decode_write(at, blob)? {
+                WriteValue::Update(update) => updates.push(update),
+                WriteValue::Overwrite(value) => {
+                    ops.reduce_all(own_mut(state), std::mem::take(&mut updates))?;
+                    ops.set(own_mut(state), value)?;
+                }
+            }
+        }
+        ops.reduce_all(own_mut(state), updates)
     }
 
     fn decode_write(&self, at: usize, blob: &Blob) -> Result<WriteValue, Error> {

@@ -162,6 +162,49 @@ impl<'de, const ENTRIES: usize> Visitor<'de> for SeenVisitor<ENTRIES> {
     }
 }
 
+/// Goes on after every fault, of keys too, and asks for the value of each entry so many times.
+#[derive(Debug)]
+#[expect(dead_code, reason = "they are compared as they print")]
+struct Stubborn<const VALUES: usize>(Vec<String>);
+
+impl<'de, const VALUES: usize> Deserialize<'de> for Stubborn<VALUES> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(StubbornVisitor)
+    }
+}
+
+struct StubbornVisitor<const VALUES: usize>;
+
+impl<'de, const VALUES: usize> Visitor<'de> for StubbornVisitor<VALUES> {
+    type Value = Stubborn<VALUES>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("items or entries")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+        let items = (0..30).map(|_| said(seq.next_element::<u8>()));
+        Ok(Stubborn(items.take_while(|item| item != "None").collect()))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut entries = Vec::new();
+        for _ in 0..30 {
+            let key = said(map.next_key::<char>());
+            if key == "None" {
+                break;
+            }
+            entries.push(key);
+            entries.extend((0..VALUES).map(|_| said(map.next_value::<u8>())));
+        }
+        Ok(Stubborn(entries))
+    }
+}
+
+fn said<T: Debug, E: fmt::Display>(result: Result<T, E>) -> String {
+    result.map_or_else(|error| error.to_string(), |found| format!("{found:?}"))
+}
+
 fn through_the_tree<T: DeserializeOwned>(bytes: &[u8], limits: Limits) -> Result<T, Error> {
     from_value(decode::value(bytes, limits)?)
 }
@@ -201,6 +244,7 @@ fn assert_all_same(bytes: &[u8], limits: Limits) {
         Idle, Vec<Idle>, BTreeMap<String, Idle>, Lenient<u8>, Vec<Lenient<External>>,
         Vec<Lenient<Plain>>, BTreeMap<String, Lenient<Vec<Lenient<u8>>>>, (Idle, Lenient<String>, u8),
         Seen<0>, Seen<1>, Seen<2>, Seen<9>, Vec<Seen<1>>, Vec<Seen<9>>,
+        Stubborn<0>, Stubborn<1>, Stubborn<2>, Vec<Stubborn<1>>,
     );
 }
 

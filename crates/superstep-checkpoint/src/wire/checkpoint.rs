@@ -128,7 +128,8 @@ pub fn version_from_value(value: &Value) -> Result<Version, Error> {
     }
 }
 
-fn whole_number(version: &Version) -> Option<u64> {
+/// The whole number that a version is stored as, if it was read from one.
+pub fn whole_number(version: &Version) -> Option<u64> {
     let text = version.as_str();
     let digits = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| text.parse().ok()).flatten()

@@ -19,7 +19,7 @@ mod removal;
 
 pub use checkpoint::{
     CheckpointParts, checkpoint_from_msgpack, checkpoint_to_msgpack, version_from_value,
-    version_to_value,
+    version_to_value, whole_number,
 };
 pub use metadata::{metadata_from_json, metadata_to_json, metadata_to_map};
 pub use removal::{Removal, Row, is_of_runs, remove_runs, thin_out};

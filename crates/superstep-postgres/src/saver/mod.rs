@@ -3,6 +3,7 @@
 mod history;
 mod inline;
 mod maintain;
+mod plain;
 mod read;
 mod rows;
 mod schema;

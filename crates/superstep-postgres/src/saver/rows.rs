@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Map, Value as Json, json};
+use serde::{Serialize, Serializer};
+use serde_json::Value as Json;
 use superstep_checkpoint::{
     Blob, Checkpoint, Error, Put, SharedMap, TaskId, TaskWrites, Version, wire,
 };
@@ -21,8 +22,6 @@ pub(super) struct WriteRows<'a> {
     pub(super) channels: Vec<&'a str>,
     pub(super) types: Vec<&'a str>,
     pub(super) blobs: Vec<&'a [u8]>,
-    /// Whether what is stored in the slot gives way.
-    pub(super) replaces: Vec<bool>,
     pub(super) expected: ExpectedRows<'a>,
 }
 
@@ -40,7 +39,6 @@ struct Written<'a> {
     path: &'a str,
     channel: &'a str,
     value: &'a Blob,
-    replaces: bool,
 }
 
 impl<'a> WriteRows<'a> {
@@ -57,10 +55,9 @@ impl<'a> WriteRows<'a> {
             }
             for (slot, channel, value) in wire::slots(writes) {
                 check_text("channel", channel)?;
-                let replaces = slot.replaces || cleared.contains(&writes.task);
                 let key = (writes.task, slot.index);
                 if slot.replaces || !slots.contains_key(&key) {
-                    slots.insert(key, Written { path: &writes.path, channel, value, replaces });
+                    slots.insert(key, Written { path: &writes.path, channel, value });
                 }
             }
         }
@@ -76,7 +73,6 @@ impl<'a> WriteRows<'a> {
             rows.channels.push(written.channel);
             rows.types.push(written.value.tag().as_str());
             rows.blobs.push(written.value.bytes());
-            rows.replaces.push(written.replaces);
         }
         Ok(rows)
     }
@@ -142,19 +138,17 @@ impl<'a> CheckpointRows<'a> {
         let checkpoint = &put.checkpoint;
         let changed: BTreeSet<&str> = put.changed.iter().map(|channel| &**channel).collect();
         let mut rows = Self::default();
-        let mut values = Map::new();
+        let mut values = Vec::new();
         for (channel, blob) in &checkpoint.channel_values {
             check_text("channel", channel)?;
             // The first of a line has nothing before it that could have stored a value.
             let is_new = put.parent.is_none() || changed.contains(&**channel);
             let place = inline::place(blob);
-            match &place {
-                Place::Inline(json) => drop(values.insert(channel.to_string(), json.clone())),
-                Place::Snapshot => drop(values.insert(channel.to_string(), true.into())),
-                Place::Row | Place::RowHere => {}
+            if place == Place::Snapshot {
+                values.push((&**channel, Json::Bool(true)));
             }
             match place {
-                Place::Inline(_) => {}
+                Place::Inline(json) => values.push((&**channel, json)),
                 _ if is_new => rows.blobs.push(channel, version_of(checkpoint, channel)?, blob),
                 Place::RowHere => rows.needed.push(channel, version_of(checkpoint, channel)?, blob),
                 Place::Row | Place::Snapshot => {}
@@ -167,7 +161,7 @@ impl<'a> CheckpointRows<'a> {
                 rows.rowless.1.push(version);
             }
         }
-        rows.checkpoint = checkpoint_json(checkpoint, values);
+        rows.checkpoint = checkpoint_json(checkpoint, &values)?;
         rows.metadata = wire::metadata_to_json(&put.metadata)?;
         for (what, text) in [("checkpoint", &rows.checkpoint), ("metadata", &rows.metadata)] {
             if json_has_nul(text) {
@@ -188,39 +182,74 @@ fn version_of(checkpoint: &Checkpoint, channel: &str) -> Result<String, Error> {
         Error::invalid(format_args!("channel `{channel}` has a value but no version"))
     })?;
     check_text("the version of a channel", version.as_str())?;
-    Ok(match version_json(version) {
-        Json::String(text) => text,
-        number => number.to_string(),
+    Ok(match wire::whole_number(version) {
+        Some(number) => number.to_string(),
+        None => version.as_str().to_owned(),
     })
 }
 
-fn version_json(version: &Version) -> Json {
-    wire::version_to_value(version).into()
-}
-
-fn checkpoint_json(checkpoint: &Checkpoint, values: Map<String, Json>) -> String {
-    let seen: Map<String, Json> = checkpoint
-        .versions_seen
-        .iter()
-        .map(|(node, seen)| (node.to_string(), versions_json(seen)))
-        .collect();
+fn checkpoint_json(checkpoint: &Checkpoint, values: &[(&str, Json)]) -> Result<String, Error> {
     let updated = checkpoint.updated_channels.as_ref();
-    let updated = updated.map(|names| names.iter().map(|name| &**name).collect::<Vec<_>>());
-    json!({
-        "v": checkpoint.v,
-        "ts": checkpoint.ts,
-        "id": checkpoint.id.to_string(),
-        "channel_values": values,
-        "channel_versions": versions_json(&checkpoint.channel_versions),
-        "versions_seen": seen,
-        "updated_channels": updated,
-    })
-    .to_string()
+    let skeleton = Skeleton {
+        v: checkpoint.v,
+        ts: &checkpoint.ts,
+        id: checkpoint.id.to_string(),
+        channel_values: Values(values),
+        channel_versions: Versions(&checkpoint.channel_versions),
+        versions_seen: Seen(&checkpoint.versions_seen),
+        updated_channels: updated.map(|names| names.iter().map(|name| &**name).collect()),
+    };
+    serde_json::to_string(&skeleton).map_err(Error::codec)
 }
 
-fn versions_json(versions: &SharedMap<Version>) -> Json {
-    let entries = versions.iter();
-    entries.map(|(name, version)| (name.to_string(), version_json(version))).collect()
+/// A checkpoint without the values that have a row. It is written as text once for each superstep, without a tree of its
+/// parts in between.
+#[derive(Serialize)]
+struct Skeleton<'a> {
+    v: u32,
+    ts: &'a str,
+    id: String,
+    channel_values: Values<'a>,
+    channel_versions: Versions<'a>,
+    versions_seen: Seen<'a>,
+    updated_channels: Option<Vec<&'a str>>,
+}
+
+struct Values<'a>(&'a [(&'a str, Json)]);
+
+impl Serialize for Values<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(channel, json)| (channel, json)))
+    }
+}
+
+struct Versions<'a>(&'a SharedMap<Version>);
+
+impl Serialize for Versions<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer
+            .collect_map(self.0.iter().map(|(channel, version)| (&**channel, Stored(version))))
+    }
+}
+
+struct Seen<'a>(&'a SharedMap<SharedMap<Version>>);
+
+impl Serialize for Seen<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(node, seen)| (&**node, Versions(seen))))
+    }
+}
+
+/// A version as it is stored.
+struct Stored<'a>(&'a Version);
+
+impl Serialize for Stored<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match wire::whole_number(self.0) {
+            Some(number) => serializer.serialize_u64(number),
+            None => serializer.serialize_str(self.0.as_str()),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -244,7 +273,7 @@ mod tests {
             ),
         ];
         let rows = WriteRows::new(&all).expect("rows");
-        assert_eq!((rows.slots, rows.replaces), (vec![-4, 0], vec![true, false]));
+        assert_eq!(rows.slots, [-4, 0]);
         assert_eq!(rows.blobs, [[4], [1]]);
     }
 }

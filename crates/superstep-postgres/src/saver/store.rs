@@ -4,32 +4,36 @@
 //! the same transaction, locks are taken: a statement sees what was committed when it began, so it must begin when the
 //! lock is held. Everybody who touches a thread has its lock, shared, so that whoever deletes or copies it can have it
 //! alone; whoever compares something has that of the namespace too, alone.
+//!
+//! The statements here decide everything and say why they refuse. What a superstep stores is tried with [`plain`] ones before.
 
 use superstep_checkpoint::{CheckpointId, Error, Put, TaskWrites, wire};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
+use super::plain;
 use super::read::column;
 use super::rows::{BlobRows, CheckpointRows, WriteRows};
 use crate::db::{Attempt, Db, Statement};
 use crate::failure::Failure;
 use crate::text::check_text;
 
-const LOCK_THREAD: &str = "SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 1))";
-const LOCK_NAMESPACE: &str = "SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 1)),
+pub(super) const LOCK_THREAD: &str = "SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 1))";
+pub(super) const LOCK_NAMESPACE: &str =
+    "SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 1)),
     pg_advisory_xact_lock(hashtextextended($1, hashtextextended($2, 2)))";
 /// For whoever changes a thread as a whole.
 pub(super) const LOCK_WHOLE_THREAD: &str = "SELECT pg_advisory_xact_lock(hashtextextended(t, 1)) FROM (SELECT DISTINCT unnest($1::text[]) AS t ORDER BY t) s";
 
-/// The writes of tasks ($4 to $11) beside checkpoint $3 and what they expect ($12 to $15), as named parts.
+/// The writes of tasks ($4 to $10) beside checkpoint $3 and what they expect ($11 to $14), as named parts.
 macro_rules! given_writes {
     () => {
         "given AS MATERIALIZED (
-            SELECT * FROM unnest($5::text[], $6::text[], $7::int4[], $8::text[], $9::text[], $10::bytea[], $11::bool[])
-                AS g(task_id, task_path, idx, channel, type, blob, replaces)
+            SELECT * FROM unnest($5::text[], $6::text[], $7::int4[], $8::text[], $9::text[], $10::bytea[])
+                AS g(task_id, task_path, idx, channel, type, blob)
         ), overtaken AS (
             SELECT min(e.nth)::int4 AS nth
-            FROM unnest($12::text[], $13::int4[], $14::text[], $15::bytea[]) WITH ORDINALITY
+            FROM unnest($11::text[], $12::int4[], $13::text[], $14::bytea[]) WITH ORDINALITY
                 AS e(task_id, idx, type, blob, nth)
             LEFT JOIN checkpoint_writes w ON w.thread_id = $1 AND w.checkpoint_ns = $2 AND w.checkpoint_id = $3
                 AND w.task_id = e.task_id AND w.idx = e.idx
@@ -38,8 +42,8 @@ macro_rules! given_writes {
     };
 }
 
-/// Stores the writes if `gate` says so. Slots of cleared tasks that are written again are replaced and not deleted, since no
-/// statement can delete a row and insert it again.
+/// Stores the writes if `gate` says so. What is in a reserved slot gives way. Slots of cleared tasks that are written again
+/// are replaced and not deleted, since no statement can delete a row and insert it again.
 macro_rules! store_writes {
     () => {
         "cleared AS (
@@ -50,16 +54,10 @@ macro_rules! store_writes {
         ), added AS (
             INSERT INTO checkpoint_writes
                 (thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, blob)
-            SELECT $1, $2, $3, g.task_id, g.task_path, g.idx, g.channel, g.type, g.blob
-            FROM given g, gate WHERE gate.go AND NOT g.replaces
-            ON CONFLICT DO NOTHING
-        ), replaced AS (
-            INSERT INTO checkpoint_writes
-                (thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, blob)
-            SELECT $1, $2, $3, g.task_id, g.task_path, g.idx, g.channel, g.type, g.blob
-            FROM given g, gate WHERE gate.go AND g.replaces
+            SELECT $1, $2, $3, g.task_id, g.task_path, g.idx, g.channel, g.type, g.blob FROM given g, gate WHERE gate.go
             ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id, task_id, idx) DO UPDATE
             SET task_path = EXCLUDED.task_path, channel = EXCLUDED.channel, type = EXCLUDED.type, blob = EXCLUDED.blob
+            WHERE EXCLUDED.idx < 0 OR EXCLUDED.task_id = ANY($4::text[])
         ) "
     };
 }
@@ -83,7 +81,7 @@ const PUT: &str = concat!(
     "WITH ",
     given_writes!(),
     "gate AS MATERIALIZED (
-        SELECT *, (there AND NOT $18 OR NOT there AND head IS NOT DISTINCT FROM $17)
+        SELECT *, (there AND NOT $17 OR NOT there AND head IS NOT DISTINCT FROM $16)
             AND parent_there AND overtaken IS NULL AND NOT rows_missing AS go
         FROM (
             SELECT (
@@ -91,14 +89,14 @@ const PUT: &str = concat!(
                     ORDER BY checkpoint_id DESC LIMIT 1
                 ) AS head,
                 EXISTS (
-                    SELECT FROM checkpoints WHERE thread_id = $1 AND checkpoint_ns = $2 AND checkpoint_id = $16
+                    SELECT FROM checkpoints WHERE thread_id = $1 AND checkpoint_ns = $2 AND checkpoint_id = $15
                 ) AS there,
-                NOT $19 OR EXISTS (
+                NOT $18 OR EXISTS (
                     SELECT FROM checkpoints WHERE thread_id = $1 AND checkpoint_ns = $2 AND checkpoint_id = $3
                 ) AS parent_there,
                 (SELECT nth FROM overtaken) AS overtaken,
                 EXISTS (
-                    SELECT FROM unnest($20::text[], $21::text[]) AS n(channel, version)
+                    SELECT FROM unnest($19::text[], $20::text[]) AS n(channel, version)
                     WHERE NOT EXISTS (
                         SELECT FROM checkpoint_blobs b WHERE b.thread_id = $1 AND b.checkpoint_ns = $2
                             AND b.channel = n.channel AND b.version = n.version
@@ -108,19 +106,19 @@ const PUT: &str = concat!(
     ), ",
     store_writes!(),
     ", unblobbed AS (
-        DELETE FROM checkpoint_blobs b USING gate, unnest($22::text[], $23::text[]) AS n(channel, version)
+        DELETE FROM checkpoint_blobs b USING gate, unnest($21::text[], $22::text[]) AS n(channel, version)
         WHERE gate.go AND gate.there AND b.thread_id = $1 AND b.checkpoint_ns = $2
             AND b.channel = n.channel AND b.version = n.version
     ), blobbed AS (
         INSERT INTO checkpoint_blobs (thread_id, checkpoint_ns, channel, version, type, blob)
         SELECT $1, $2, n.channel, n.version, n.type, n.blob
-        FROM gate, unnest($24::text[], $25::text[], $26::text[], $27::bytea[]) AS n(channel, version, type, blob)
+        FROM gate, unnest($23::text[], $24::text[], $25::text[], $26::bytea[]) AS n(channel, version, type, blob)
         WHERE gate.go
         ON CONFLICT (thread_id, checkpoint_ns, channel, version) DO UPDATE
         SET type = EXCLUDED.type, blob = EXCLUDED.blob
     ), stored AS (
         INSERT INTO checkpoints (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, checkpoint, metadata)
-        SELECT $1, $2, $16, $3, $28::text::jsonb, $29::text::jsonb FROM gate WHERE gate.go
+        SELECT $1, $2, $15, $3, $27::text::jsonb, $28::text::jsonb FROM gate WHERE gate.go
         ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id) DO UPDATE
         SET parent_checkpoint_id = EXCLUDED.parent_checkpoint_id, checkpoint = EXCLUDED.checkpoint,
             metadata = EXCLUDED.metadata
@@ -155,6 +153,8 @@ pub(super) async fn put(db: &Db, put: &Put) -> Result<(), Error> {
 }
 
 /// Sends a checkpoint. Says whether nothing was stored because rows that are needed are not there.
+///
+/// What was sent before may be stored, which only the statement here can tell from a conflict.
 async fn send(
     db: &Db,
     put: &Put,
@@ -170,6 +170,9 @@ async fn send(
         (&thread, &ns, &id, &parent, &head, &has_writes);
     db.insist(move |attempt| async move {
         let again = attempt == Attempt::Again;
+        if !again && plain::put(db, put, writes, rows).await? {
+            return Ok(Ok(false));
+        }
         let lock = Statement::new(LOCK_NAMESPACE).text(thread).text(ns);
         let BlobRows { channels, versions, types, blobs } = &rows.blobs;
         let statement = bind_writes(Statement::new(PUT).text(thread).text(ns).text(parent), writes)
@@ -224,6 +227,15 @@ pub(super) async fn put_writes(
     check_text("namespace", ns)?;
     let writes = &WriteRows::new(all)?;
     let id = &checkpoint.to_string();
+    let failed = |failure: Failure| {
+        failure.told(|| format!("store writes beside checkpoint {id} of thread `{thread}`"))
+    };
+    let unknown =
+        || Error::Unknown { thread: thread.to_owned(), ns: ns.to_owned(), id: checkpoint };
+    if plain::fits(writes) {
+        let there = plain::put_writes(db, thread, ns, checkpoint, writes).await.map_err(failed)?;
+        return if there { Ok(()) } else { Err(unknown()) };
+    }
     let (thread, ns) = (&thread, &ns);
     let compares = !writes.expected.tasks.is_empty();
     let statement = &bind_writes(Statement::new(PUT_WRITES).text(thread).text(ns).text(id), writes);
@@ -234,8 +246,7 @@ pub(super) async fn put_writes(
     };
     let judge = |row: &Row| {
         if !column::<bool>(row, "there")? {
-            let (thread, ns) = (thread.to_string(), ns.to_string());
-            return Err(Error::Unknown { thread, ns, id: checkpoint });
+            return Err(unknown());
         }
         refuse_overtaken(row, thread, ns, checkpoint, all)
     };
@@ -249,9 +260,7 @@ pub(super) async fn put_writes(
         })
         .await
     };
-    done.map_err(|failure| {
-        failure.told(|| format!("store writes beside checkpoint {id} of thread `{thread}`"))
-    })
+    done.map_err(failed)
 }
 
 /// Whether the writes of a call are in the slots it compared, and this transaction put them there. Numbers of transactions are
@@ -326,19 +335,25 @@ async fn claimed(db: &Db, claim: &Claim<'_>, number: &String) -> Result<bool, Fa
 }
 
 fn bind_writes<'a>(statement: Statement<'a>, writes: &'a WriteRows<'a>) -> Statement<'a> {
+    bind_columns(statement.texts(&writes.cleared), writes)
+        .texts(&writes.expected.tasks)
+        .bind(&writes.expected.slots, Type::INT4_ARRAY)
+        .texts(&writes.expected.types)
+        .bind(&writes.expected.blobs, Type::BYTEA_ARRAY)
+}
+
+/// Binds the columns of writes, in the order in which every statement takes them.
+pub(super) fn bind_columns<'a>(
+    statement: Statement<'a>,
+    writes: &'a WriteRows<'a>,
+) -> Statement<'a> {
     statement
-        .texts(&writes.cleared)
         .texts(&writes.tasks)
         .texts(&writes.paths)
         .bind(&writes.slots, Type::INT4_ARRAY)
         .texts(&writes.channels)
         .texts(&writes.types)
         .bind(&writes.blobs, Type::BYTEA_ARRAY)
-        .bind(&writes.replaces, Type::BOOL_ARRAY)
-        .texts(&writes.expected.tasks)
-        .bind(&writes.expected.slots, Type::INT4_ARRAY)
-        .texts(&writes.expected.types)
-        .bind(&writes.expected.blobs, Type::BYTEA_ARRAY)
 }
 
 /// The row of the last statement, which always has one.

@@ -1,0 +1,167 @@
+//! What supersteps store all the time, in statements with nothing else in them.
+//!
+//! Each part of a statement costs time when it is planned and when it is run, also if it finds nothing to do. So there is a
+//! statement for each combination of parts that a call may need. It stores everything or, if anything is not as it mostly is,
+//! nothing. Why, and whether it can be stored all the same, is for the statements of [`store`](super::store) to find out.
+
+use superstep_checkpoint::{CheckpointId, Put};
+use tokio_postgres::types::Type;
+
+use super::rows::{BlobRows, CheckpointRows, WriteRows};
+use super::store::{LOCK_NAMESPACE, LOCK_THREAD, bind_columns};
+use crate::db::{Db, Statement};
+use crate::failure::Failure;
+
+/// Stores writes of tasks ($4 to $9) beside checkpoint $3 if there is a row in `$gate`.
+macro_rules! writes {
+    ($gate:literal) => {
+        concat!(
+            ", added AS (
+                INSERT INTO checkpoint_writes
+                    (thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, blob)
+                SELECT $1, $2, $3, g.* FROM ",
+            $gate,
+            ", unnest($4::text[], $5::text[], $6::int4[], $7::text[], $8::text[], $9::bytea[]) AS g
+                ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id, task_id, idx) DO UPDATE
+                SET task_path = EXCLUDED.task_path, channel = EXCLUDED.channel, type = EXCLUDED.type, blob = EXCLUDED.blob
+                WHERE EXCLUDED.idx < 0
+            ) "
+        )
+    };
+}
+
+/// Stores values of channels with the checkpoint.
+macro_rules! blobs {
+    () => {
+        ", blobbed AS (
+            INSERT INTO checkpoint_blobs (thread_id, checkpoint_ns, channel, version, type, blob)
+            SELECT $1, $2, n.* FROM stored, unnest($14::text[], $15::text[], $16::text[], $17::bytea[]) AS n
+            ON CONFLICT (thread_id, checkpoint_ns, channel, version) DO UPDATE
+            SET type = EXCLUDED.type, blob = EXCLUDED.blob
+        ) "
+    };
+}
+
+/// Refuses if values that have not changed have no row.
+macro_rules! needed {
+    () => {
+        "AND NOT EXISTS (
+            SELECT FROM unnest($18::text[], $19::text[]) AS n(channel, version)
+            WHERE NOT EXISTS (
+                SELECT FROM checkpoint_blobs b WHERE b.thread_id = $1 AND b.checkpoint_ns = $2
+                    AND b.channel = n.channel AND b.version = n.version
+            )
+        ) "
+    };
+}
+
+/// Stores a checkpoint on top of the head it names, if that is the head and the checkpoint is new. Nothing older than the head
+/// it names is looked at.
+macro_rules! put {
+    ($unless:expr, $with:expr) => {
+        concat!(
+            "WITH stored AS (
+                INSERT INTO checkpoints
+                    (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, checkpoint, metadata)
+                SELECT $1, $2, $10, $3, $12::text::jsonb, $13::text::jsonb
+                WHERE (
+                    SELECT checkpoint_id FROM checkpoints
+                    WHERE thread_id = $1 AND checkpoint_ns = $2 AND checkpoint_id >= coalesce($11, '')
+                    ORDER BY checkpoint_id DESC LIMIT 1
+                ) IS NOT DISTINCT FROM $11 ",
+            $unless,
+            "ON CONFLICT DO NOTHING RETURNING 1
+            ) ",
+            $with,
+            "SELECT 1 FROM stored"
+        )
+    };
+}
+
+const PUT_WRITES: &str = concat!(
+    "WITH here AS MATERIALIZED (
+        SELECT 1 FROM checkpoints WHERE thread_id = $1 AND checkpoint_ns = $2 AND checkpoint_id = $3
+    ) ",
+    writes!("here"),
+    "SELECT 1 FROM here"
+);
+
+/// Whether writes neither replace all that a task has stored nor expect anything.
+pub(super) fn fits(writes: &WriteRows<'_>) -> bool {
+    writes.cleared.is_empty() && writes.expected.tasks.is_empty()
+}
+
+/// Stores a checkpoint, and says whether it did.
+///
+/// That the parent is there, beside which the writes go, is known if it is the head.
+pub(super) async fn put(
+    db: &Db,
+    put: &Put,
+    writes: &WriteRows<'_>,
+    rows: &CheckpointRows<'_>,
+) -> Result<bool, Failure> {
+    if !fits(writes) || !(put.writes.is_empty() || put.parent == put.head) {
+        return Ok(false);
+    }
+    let (thread, ns) = (&*put.thread, &*put.ns);
+    let id = put.checkpoint.id.to_string();
+    let parent = put.parent.map(|id| id.to_string());
+    let head = put.head.map(|id| id.to_string());
+    let BlobRows { channels, versions, types, blobs } = &rows.blobs;
+    let lock = Statement::new(LOCK_NAMESPACE).text(&thread).text(&ns);
+    let sql = text(writes, rows);
+    let statement = bind_columns(Statement::new(sql).text(&thread).text(&ns).text(&parent), writes)
+        .text(&id)
+        .text(&head)
+        .text(&rows.checkpoint)
+        .text(&rows.metadata)
+        .texts(channels)
+        .texts(versions)
+        .texts(types)
+        .bind(blobs, Type::BYTEA_ARRAY)
+        .texts(&rows.needed.channels)
+        .texts(&rows.needed.versions);
+    has_row(db, &lock, &statement).await
+}
+
+/// The statement with the parts that are needed.
+fn text(writes: &WriteRows<'_>, rows: &CheckpointRows<'_>) -> &'static str {
+    let has_writes = !writes.tasks.is_empty();
+    let has_blobs = !rows.blobs.channels.is_empty();
+    let has_needs = !rows.needed.channels.is_empty();
+    match (has_writes, has_blobs, has_needs) {
+        (false, false, false) => put!("", ""),
+        (true, false, false) => put!("", writes!("stored")),
+        (false, true, false) => put!("", blobs!()),
+        (true, true, false) => put!("", concat!(writes!("stored"), blobs!())),
+        (false, false, true) => put!(needed!(), ""),
+        (true, false, true) => put!(needed!(), writes!("stored")),
+        (false, true, true) => put!(needed!(), blobs!()),
+        (true, true, true) => put!(needed!(), concat!(writes!("stored"), blobs!())),
+    }
+}
+
+/// Stores writes beside a checkpoint, and says whether that is there. The same writes a second time change nothing.
+pub(super) async fn put_writes(
+    db: &Db,
+    thread: &str,
+    ns: &str,
+    checkpoint: CheckpointId,
+    writes: &WriteRows<'_>,
+) -> Result<bool, Failure> {
+    let id = checkpoint.to_string();
+    let lock = &Statement::new(LOCK_THREAD).text(&thread);
+    let statement = Statement::new(PUT_WRITES).text(&thread).text(&ns).text(&id);
+    let statement = &bind_columns(statement, writes);
+    db.insist(move |_| has_row(db, lock, statement)).await
+}
+
+/// Runs a statement when the lock is had, and says whether it gave a row.
+async fn has_row(
+    db: &Db,
+    lock: &Statement<'_>,
+    statement: &Statement<'_>,
+) -> Result<bool, Failure> {
+    let answers = db.transact(&[lock, statement]).await?;
+    Ok(answers.last().is_some_and(|rows| !rows.is_empty()))
+}

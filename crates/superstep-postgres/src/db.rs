@@ -10,9 +10,9 @@ use std::future::Future;
 use std::time::Duration;
 
 use deadpool_postgres::{
-    ClientWrapper, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime,
+    ClientWrapper, Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod, Runtime,
 };
-use futures_util::future::{join, join_all};
+use futures_util::future::{join, join_all, try_join_all};
 use superstep_checkpoint::Error;
 use tokio::time::Instant;
 use tokio_postgres::types::{ToSql, Type};
@@ -63,25 +63,32 @@ impl<'a> Statement<'a> {
         self.bind(value, Type::TEXT_ARRAY)
     }
 
+    /// Asks it under the name it has, or without one.
     async fn run(
         &self,
         client: &ClientWrapper,
-        prepared: bool,
+        named: Option<&tokio_postgres::Statement>,
     ) -> Result<Vec<Row>, tokio_postgres::Error> {
-        if !prepared {
-            return client.query_typed(self.sql, &self.params).await;
+        match named {
+            None => client.query_typed(self.sql, &self.params).await,
+            Some(named) => {
+                let values: Vec<_> = self.params.iter().map(|(value, _)| *value).collect();
+                client.query(named, &values).await
+            }
         }
-        let values: Vec<_> = self.params.iter().map(|(value, _)| *value).collect();
-        client.query(&self.prepare(client).await?, &values).await
     }
 
-    /// The statement under the name it has on this connection; asks the server only the first time.
-    async fn prepare(
+    /// The name it has on this connection, if names are allowed; asks the server only the first time.
+    async fn name(
         &self,
         client: &ClientWrapper,
-    ) -> Result<tokio_postgres::Statement, tokio_postgres::Error> {
+        prepared: bool,
+    ) -> Result<Option<tokio_postgres::Statement>, tokio_postgres::Error> {
+        if !prepared {
+            return Ok(None);
+        }
         let kinds: Vec<_> = self.params.iter().map(|(_, kind)| kind.clone()).collect();
-        client.prepare_typed_cached(self.sql, &kinds).await
+        client.prepare_typed_cached(self.sql, &kinds).await.map(Some)
     }
 }
 
@@ -101,6 +108,8 @@ impl Db {
         let manager = Manager::from_config(config.clone(), connector.clone(), manager_config);
         let pool = Pool::builder(manager)
             .max_size(options.pool_size)
+            // The connection that was used last has its plans and what they need at hand.
+            .queue_mode(QueueMode::Lifo)
             .runtime(Runtime::Tokio1)
             .build()
             .map_err(|error| Error::backend("no pool of connections can be made", error))?;
@@ -142,7 +151,8 @@ impl Db {
         self.insist(move |_| async move {
             let client = self.client().await?;
             if !self.timed {
-                return Ok(statement.run(&client, self.prepared).await?);
+                let named = statement.name(&client, self.prepared).await?;
+                return Ok(statement.run(&client, named.as_ref()).await?);
             }
             let mut rows = self.pipeline(&client, &[statement]).await?;
             Ok(rows.pop().unwrap_or_default())
@@ -164,16 +174,15 @@ impl Db {
         client: &ClientWrapper,
         statements: &[&Statement<'_>],
     ) -> Result<Vec<Vec<Row>>, tokio_postgres::Error> {
-        prepare(self.prepared, client, statements).await?;
+        let names = names(self.prepared, client, statements).await?;
         // Each future sends what it has when it is first polled, and they are polled in this order.
         let begin = client.batch_execute(&self.begin);
-        let inner =
-            join_all(statements.iter().map(|statement| statement.run(client, self.prepared)));
+        let inner = run_all(client, statements, &names);
         let commit = client.batch_execute("COMMIT");
         let (begun, (rows, committed)) = join(begin, join(inner, commit)).await;
         begun?;
         // After a failure the server takes `COMMIT` for `ROLLBACK`, without a word.
-        let rows = rows.into_iter().collect::<Result<_, _>>()?;
+        let rows = rows?;
         committed?;
         Ok(rows)
     }
@@ -186,13 +195,11 @@ impl Db {
         let open = Open { held: Some(self.client().await?), prepared: self.prepared };
         let rows = {
             let client = open.client()?;
-            prepare(self.prepared, client, statements).await?;
+            let names = names(self.prepared, client, statements).await?;
             let begin = client.batch_execute(&self.begin);
-            let inner =
-                join_all(statements.iter().map(|statement| statement.run(client, self.prepared)));
-            let (begun, rows) = join(begin, inner).await;
+            let (begun, rows) = join(begin, run_all(client, statements, &names)).await;
             begun?;
-            rows.into_iter().collect::<Result<Vec<_>, _>>()?
+            rows?
         };
         Ok((open, rows))
     }
@@ -226,18 +233,24 @@ impl Db {
     }
 }
 
-/// Has statements ready before they are sent with what follows them: to ask for one in between would be to wait.
-async fn prepare(
+/// The names of statements, which have to be known before any of them is sent: to ask for one in between would be to wait.
+async fn names(
     prepared: bool,
     client: &ClientWrapper,
     statements: &[&Statement<'_>],
-) -> Result<(), tokio_postgres::Error> {
-    if prepared {
-        for statement in statements {
-            statement.prepare(client).await?;
-        }
-    }
-    Ok(())
+) -> Result<Vec<Option<tokio_postgres::Statement>>, tokio_postgres::Error> {
+    try_join_all(statements.iter().map(|statement| statement.name(client, prepared))).await
+}
+
+/// Sends statements one after the other, without waiting in between.
+async fn run_all(
+    client: &ClientWrapper,
+    statements: &[&Statement<'_>],
+    names: &[Option<tokio_postgres::Statement>],
+) -> Result<Vec<Vec<Row>>, tokio_postgres::Error> {
+    let each = statements.iter().zip(names);
+    let each = each.map(|(statement, named)| statement.run(client, named.as_ref()));
+    join_all(each).await.into_iter().collect()
 }
 
 /// A transaction that is neither committed nor undone yet.
@@ -255,10 +268,10 @@ impl Open {
     /// Runs the last statements and commits.
     pub(crate) async fn commit(mut self, statements: &[&Statement<'_>]) -> Result<(), Failure> {
         let client = self.client()?;
-        let inner =
-            join_all(statements.iter().map(|statement| statement.run(client, self.prepared)));
+        let names = names(self.prepared, client, statements).await?;
+        let inner = run_all(client, statements, &names);
         let (rows, committed) = join(inner, client.batch_execute("COMMIT")).await;
-        rows.into_iter().collect::<Result<Vec<_>, _>>()?;
+        rows?;
         committed?;
         drop(self.held.take());
         Ok(())

@@ -56,22 +56,30 @@ impl PostgresSaver {
     }
 }
 
-const GET: &str = concat!(
-    "WITH c AS (
-        SELECT * FROM checkpoints WHERE thread_id = $1 AND checkpoint_ns = $2 AND checkpoint_id = $3
-    ) ",
-    whole_checkpoints!()
-);
+/// The checkpoint with a certain id.
+macro_rules! addressed {
+    () => {
+        "WITH c AS (
+            SELECT 1::int8 AS nth, * FROM checkpoints
+            WHERE thread_id = $1 AND checkpoint_ns = $2 AND checkpoint_id = $3
+        ) "
+    };
+}
+
+const GET: &str = concat!(addressed!(), whole_checkpoints!());
+
+const GET_OF_ANY_FORMAT: &str = concat!(addressed!(), whole_checkpoints!(of any format));
 
 const GET_HEAD: &str = concat!(
     "WITH c AS (
-        SELECT * FROM checkpoints WHERE thread_id = $1 AND checkpoint_ns = $2 ORDER BY checkpoint_id DESC LIMIT 1
+        SELECT 1::int8 AS nth, * FROM checkpoints WHERE thread_id = $1 AND checkpoint_ns = $2
+        ORDER BY checkpoint_id DESC LIMIT 1
     ) ",
     whole_checkpoints!()
 );
 
 const LIST: &str = concat!(
-    "WITH c AS (
+    "WITH found AS (
         SELECT * FROM checkpoints
         WHERE ($1::text IS NULL OR thread_id = $1) AND ($2::text IS NULL OR checkpoint_ns = $2)
             AND ($3::text IS NULL OR checkpoint_id = $3) AND ($4::text IS NULL OR checkpoint_id < $4)
@@ -80,9 +88,12 @@ const LIST: &str = concat!(
                 WHERE coalesce(metadata -> f.key, 'null') <> f.value
             )
         ORDER BY checkpoint_id DESC, thread_id COLLATE \"C\", checkpoint_ns COLLATE \"C\" LIMIT $6
+    ), c AS (
+        SELECT row_number() OVER (
+            ORDER BY checkpoint_id DESC, thread_id COLLATE \"C\", checkpoint_ns COLLATE \"C\"
+        ) AS nth, * FROM found
     ) ",
-    whole_checkpoints!(),
-    "ORDER BY c.checkpoint_id DESC, c.thread_id COLLATE \"C\", c.checkpoint_ns COLLATE \"C\""
+    whole_checkpoints!(of any format)
 );
 
 impl Checkpointer for PostgresSaver {
@@ -109,14 +120,24 @@ impl Checkpointer for PostgresSaver {
         if has_nul(&[thread, ns]) {
             return Ok(None);
         }
-        let id = id.map(|id| id.to_string());
-        let statement = match &id {
-            Some(id) => Statement::new(GET).text(&thread).text(&ns).text(id),
-            None => Statement::new(GET_HEAD).text(&thread).text(&ns),
+        let read = async |statement| {
+            let rows = self.db.read(statement).await;
+            let rows =
+                rows.map_err(|failure| failure.told(|| format!("read thread `{thread}`")))?;
+            Ok::<_, Error>(read::stored(&rows)?.pop())
         };
-        let rows = self.db.read(statement).await;
-        let rows = rows.map_err(|failure| failure.told(|| format!("read thread `{thread}`")))?;
-        rows.first().map(read::stored).transpose()
+        let id = id.map(|id| id.to_string());
+        let found = match &id {
+            Some(id) => read(Statement::new(GET).text(&thread).text(&ns).text(id)).await?,
+            None => read(Statement::new(GET_HEAD).text(&thread).text(&ns)).await?,
+        };
+        match found {
+            Some(old) if old.checkpoint.v < read::WITH_SENDS => {
+                let id = old.checkpoint.id.to_string();
+                read(Statement::new(GET_OF_ANY_FORMAT).text(&thread).text(&ns).text(&id)).await
+            }
+            found => Ok(found),
+        }
     }
 
     async fn list(&self, query: Query) -> Result<Vec<Stored>, Error> {
@@ -142,7 +163,7 @@ impl Checkpointer for PostgresSaver {
             .bind(&limit, Type::INT8);
         let rows = self.db.read(statement).await;
         let rows = rows.map_err(|failure| failure.told(|| "list checkpoints".to_owned()))?;
-        rows.iter().map(read::stored).collect()
+        read::stored(&rows)
     }
 
     async fn delete_thread(&self, thread: &str) -> Result<(), Error> {

@@ -1,5 +1,6 @@
 //! From rows to checkpoints.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -16,65 +17,101 @@ use super::inline;
 /// Where dispatches stood before they were the value of a channel of this name.
 const TASKS: &str = "__pregel_tasks";
 
-/// What is selected for each checkpoint `c`, and the joins that find it.
+/// The first format with what is to be dispatched in the checkpoint. Before, it was stored as writes of the parent.
+pub(super) const WITH_SENDS: u32 = 4;
+
+/// The rows of each checkpoint of `c`, which says with `nth` where among them it comes: one of its own, and one for each
+/// value, each write beside it, and each dispatch.
 ///
-/// Before format 4, what is to be dispatched was stored as writes of the parent.
+/// A value may be long, and an array of values would be copied several times on its way.
+///
+/// Whoever meets a format before [`WITH_SENDS`] has to ask for `whole_checkpoints!(of any format)`.
 macro_rules! whole_checkpoints {
     () => {
-        "SELECT c.thread_id, c.checkpoint_ns, c.checkpoint_id, c.parent_checkpoint_id,
-            c.checkpoint::text AS checkpoint, c.metadata::text AS metadata,
-            b.channels AS blob_channels, b.types AS blob_types, b.blobs,
-            w.tasks, w.paths, w.slots, w.channels, w.types, w.values,
-            s.types AS send_types, s.values AS sends
+        "SELECT 'checkpoint' AS part, c.nth, c.thread_id, c.checkpoint_ns, c.checkpoint_id, c.parent_checkpoint_id,
+            c.checkpoint::text AS checkpoint, c.metadata::text AS metadata, NULL::text AS channel, NULL::text AS type,
+            NULL::bytea AS blob, NULL::text AS task_id, NULL::text AS task_path, NULL::int4 AS idx
         FROM c
-        LEFT JOIN LATERAL (
-            SELECT array_agg(b.channel) AS channels, array_agg(b.type) AS types, array_agg(b.blob) AS blobs
-            FROM jsonb_each_text(CASE jsonb_typeof(c.checkpoint -> 'channel_versions')
-                WHEN 'object' THEN c.checkpoint -> 'channel_versions' ELSE '{}' END) AS v(channel, version)
-            JOIN checkpoint_blobs b ON b.thread_id = c.thread_id AND b.checkpoint_ns = c.checkpoint_ns
-                AND b.channel = v.channel AND b.version = v.version
-            WHERE b.type <> 'empty'
-        ) b ON true
-        LEFT JOIN LATERAL (
-            SELECT array_agg(w.task_id) AS tasks, array_agg(w.task_path) AS paths, array_agg(w.idx) AS slots,
-                array_agg(w.channel) AS channels, array_agg(w.type) AS types, array_agg(w.blob) AS values
-            FROM checkpoint_writes w
-            WHERE w.thread_id = c.thread_id AND w.checkpoint_ns = c.checkpoint_ns
-                AND w.checkpoint_id = c.checkpoint_id
-        ) w ON true
-        LEFT JOIN LATERAL (
-            SELECT array_agg(s.type ORDER BY s.task_path COLLATE \"C\", s.task_id COLLATE \"C\", s.idx) AS types,
-                array_agg(s.blob ORDER BY s.task_path COLLATE \"C\", s.task_id COLLATE \"C\", s.idx) AS values
-            FROM checkpoint_writes s
-            WHERE c.checkpoint ->> 'v' IN ('1', '2', '3') AND s.thread_id = c.thread_id
-                AND s.checkpoint_ns = c.checkpoint_ns AND s.checkpoint_id = c.parent_checkpoint_id
-                AND s.channel = '__pregel_tasks'
-        ) s ON true "
+        UNION ALL
+        SELECT 'value', c.nth, NULL, NULL, NULL, NULL, NULL, NULL, b.channel, b.type, b.blob, NULL, NULL, NULL
+        FROM c
+        CROSS JOIN jsonb_each_text(CASE jsonb_typeof(c.checkpoint -> 'channel_versions')
+            WHEN 'object' THEN c.checkpoint -> 'channel_versions' ELSE '{}' END) AS v(channel, version)
+        JOIN checkpoint_blobs b ON b.thread_id = c.thread_id AND b.checkpoint_ns = c.checkpoint_ns
+            AND b.channel = v.channel AND b.version = v.version
+        WHERE b.type <> 'empty'
+        UNION ALL
+        SELECT 'write', c.nth, NULL, NULL, NULL, NULL, NULL, NULL, w.channel, w.type, w.blob,
+            w.task_id, w.task_path, w.idx
+        FROM c
+        JOIN checkpoint_writes w ON w.thread_id = c.thread_id AND w.checkpoint_ns = c.checkpoint_ns
+            AND w.checkpoint_id = c.checkpoint_id "
+    };
+    (of any format) => {
+        concat!(
+            whole_checkpoints!(),
+            "UNION ALL
+            SELECT 'send', c.nth, NULL, NULL, NULL, NULL, NULL, NULL, s.channel, s.type, s.blob,
+                s.task_id, s.task_path, s.idx
+            FROM c
+            JOIN checkpoint_writes s ON s.thread_id = c.thread_id AND s.checkpoint_ns = c.checkpoint_ns
+                AND s.checkpoint_id = c.parent_checkpoint_id AND s.channel = '__pregel_tasks'
+            WHERE c.checkpoint ->> 'v' IN ('1', '2', '3') "
+        )
     };
 }
 pub(super) use whole_checkpoints;
 
-/// A checkpoint of a row of [`whole_checkpoints`], or an error that names it.
-pub(super) fn stored(row: &Row) -> Result<Stored, Error> {
-    let thread: &str = column(row, "thread_id")?;
-    let ns: &str = column(row, "checkpoint_ns")?;
-    let id: &str = column(row, "checkpoint_id")?;
-    read(row, thread, ns, id).map_err(|error| wire::damaged(thread, ns, id, &error))
+/// What [`whole_checkpoints`] gives for one checkpoint.
+#[derive(Default)]
+struct Parts<'a> {
+    own: Option<&'a Row>,
+    values: Vec<&'a Row>,
+    writes: Vec<&'a Row>,
+    sends: Vec<&'a Row>,
 }
 
-fn read(row: &Row, thread: &str, ns: &str, id: &str) -> Result<Stored, Error> {
-    let parent: Option<&str> = column(row, "parent_checkpoint_id")?;
-    let mut checkpoint = skeleton(column(row, "checkpoint")?)?;
+/// The checkpoints in the rows of [`whole_checkpoints`], or an error that names the one that cannot be read.
+pub(super) fn stored(rows: &[Row]) -> Result<Vec<Stored>, Error> {
+    let mut all: BTreeMap<i64, Parts<'_>> = BTreeMap::new();
+    for row in rows {
+        let parts = all.entry(column(row, "nth")?).or_default();
+        match column(row, "part")? {
+            "checkpoint" => parts.own = Some(row),
+            "value" => parts.values.push(row),
+            "write" => parts.writes.push(row),
+            _ => parts.sends.push(row),
+        }
+    }
+    all.values().map(whole).collect()
+}
+
+fn whole(parts: &Parts<'_>) -> Result<Stored, Error> {
+    let own = parts.own.ok_or_else(|| Error::codec("PostgreSQL gave parts of no checkpoint"))?;
+    let thread: &str = column(own, "thread_id")?;
+    let ns: &str = column(own, "checkpoint_ns")?;
+    let id: &str = column(own, "checkpoint_id")?;
+    read(parts, own, thread, ns, id).map_err(|error| wire::damaged(thread, ns, id, &error))
+}
+
+fn read(parts: &Parts<'_>, own: &Row, thread: &str, ns: &str, id: &str) -> Result<Stored, Error> {
+    let parent: Option<&str> = column(own, "parent_checkpoint_id")?;
+    let mut checkpoint = skeleton(column(own, "checkpoint")?)?;
     checkpoint.id = id.parse()?;
-    add_blobs(&mut checkpoint, row)?;
-    add_sends(&mut checkpoint, row)?;
+    for row in &parts.values {
+        let channel: &str = column(row, "channel")?;
+        checkpoint.channel_values.insert_mut(channel.into(), value(row)?);
+    }
+    add_sends(&mut checkpoint, &parts.sends)?;
+    let mut writes = parts.writes.iter().map(|row| write(row)).collect::<Result<Vec<_>, _>>()?;
+    sort(&mut writes);
     Ok(Stored {
         thread: thread.into(),
         ns: ns.into(),
         checkpoint,
-        metadata: wire::metadata_from_json(column::<&str>(row, "metadata")?.as_bytes())?,
+        metadata: wire::metadata_from_json(column::<&str>(own, "metadata")?.as_bytes())?,
         parent: parent.map(str::parse).transpose()?,
-        writes: writes(row)?,
+        writes,
     })
 }
 
@@ -140,37 +177,47 @@ fn versions(map: Map<String, Json>) -> Result<SharedMap<Version>, Error> {
     Ok(found)
 }
 
-fn add_blobs(checkpoint: &mut Checkpoint, row: &Row) -> Result<(), Error> {
-    let channels: Option<Vec<&str>> = column(row, "blob_channels")?;
-    let types: Option<Vec<&str>> = column(row, "blob_types")?;
-    let blobs: Option<Vec<Option<&[u8]>>> = column(row, "blobs")?;
-    let blobs = blobs.into_iter().flatten();
-    for ((channel, tag), bytes) in
-        channels.into_iter().flatten().zip(types.into_iter().flatten()).zip(blobs)
-    {
-        checkpoint.channel_values.insert_mut(channel.into(), blob(Some(tag), bytes));
-    }
-    Ok(())
+/// The value in the columns of a row.
+fn value(row: &Row) -> Result<Blob, Error> {
+    Ok(blob(column(row, "type")?, column(row, "blob")?))
 }
 
 pub(super) fn blob(tag: Option<&str>, bytes: Option<&[u8]>) -> Blob {
     Blob::new(Tag::from_word(tag.unwrap_or_default()), bytes.unwrap_or_default())
 }
 
-fn add_sends(checkpoint: &mut Checkpoint, row: &Row) -> Result<(), Error> {
-    let types: Option<Vec<Option<&str>>> = column(row, "send_types")?;
-    let sends: Option<Vec<Option<&[u8]>>> = column(row, "sends")?;
-    let (Some(types), Some(sends)) = (types, sends) else { return Ok(()) };
-    let sends = types.into_iter().zip(sends).map(|(tag, bytes)| blob(tag, bytes).to_value());
-    let sends = Blob::from_value(&Value::List(sends.collect::<Result<_, _>>()?))?;
+fn add_sends(checkpoint: &mut Checkpoint, rows: &[&Row]) -> Result<(), Error> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let mut sends = rows.iter().map(|row| write(row)).collect::<Result<Vec<_>, _>>()?;
+    sort(&mut sends);
+    let sends = sends.iter().map(|send| send.value.to_value()).collect::<Result<_, _>>()?;
     let newest = checkpoint.channel_versions.values().max().cloned();
     let version = newest.unwrap_or_else(|| Version::after(0, 0));
-    checkpoint.channel_values.insert_mut(TASKS.into(), sends);
+    checkpoint.channel_values.insert_mut(TASKS.into(), Blob::from_value(&Value::List(sends))?);
     checkpoint.channel_versions.insert_mut(TASKS.into(), version);
     Ok(())
 }
 
-/// The writes beside a checkpoint, in the order every saver gives them. The order of the database is one of its language.
+/// The write in the columns of a row.
+fn write(row: &Row) -> Result<PendingWrite, Error> {
+    Ok(PendingWrite {
+        task: column::<&str>(row, "task_id")?.parse()?,
+        path: column(row, "task_path")?,
+        index: column::<i32>(row, "idx")?.into(),
+        channel: column::<&str>(row, "channel")?.into(),
+        value: value(row)?,
+    })
+}
+
+/// Puts writes in the order in which every saver gives them. The order of the database is one of its language.
+fn sort(writes: &mut [PendingWrite]) {
+    writes
+        .sort_by(|a, b| a.path.cmp(&b.path).then(a.task.cmp(&b.task)).then(a.index.cmp(&b.index)));
+}
+
+/// The writes in a row that has all of those beside a checkpoint.
 pub(super) fn writes(row: &Row) -> Result<Vec<PendingWrite>, Error> {
     let Some(tasks) = column::<Option<Vec<&str>>>(row, "tasks")? else { return Ok(Vec::new()) };
     let paths: Vec<&str> = column(row, "paths")?;
@@ -188,7 +235,6 @@ pub(super) fn writes(row: &Row) -> Result<Vec<PendingWrite>, Error> {
             value: blob(types[nth], values[nth]),
         });
     }
-    writes
-        .sort_by(|a, b| a.path.cmp(&b.path).then(a.task.cmp(&b.task)).then(a.index.cmp(&b.index)));
+    sort(&mut writes);
     Ok(writes)
 }

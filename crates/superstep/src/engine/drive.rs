@@ -82,6 +82,8 @@ pub(crate) struct Opening {
 /// What a nested graph knows of the task it runs in.
 pub(crate) struct Caller {
     pub(crate) resuming: Option<bool>,
+    /// Nobody can have called the graph here before, so nothing is stored for it.
+    pub(crate) first: bool,
     /// The checkpoint that the task began from was made from outside, and not by a run.
     pub(crate) touched: bool,
     /// The superstep of the task, whose checkpoint may still be on its way to storage.

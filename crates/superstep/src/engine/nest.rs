@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::drive::{Caller, Finish, How, Input, Opening, drive};
 use super::head::StartValue;
 use super::ids;
+use super::superstep::Superstep;
 use super::task::{Refusal, Suspension, Task};
 use crate::error::RunError;
 use crate::graph::{Compiled, Memory};
@@ -43,6 +44,7 @@ impl Task {
             breakpoints: graph.breakpoints.clone(),
             caller: Some(Caller {
                 resuming,
+                first: graph.memory == Memory::PerCall && self.is_first(),
                 touched: superstep.touched,
                 superstep: superstep.clone(),
             }),
@@ -83,5 +85,19 @@ impl Task {
         drop(inflight);
         self.suspend_with(suspension);
         std::future::pending().await
+    }
+
+    /// Whether this is the first time that anybody runs this task.
+    ///
+    /// Its id comes from the checkpoint its superstep began from. If this run made and stored that one, nobody else was here
+    /// before; whoever takes the thread from this run and comes here first makes it fail when it stores.
+    fn is_first(&self) -> bool {
+        let Superstep { setting, resuming, .. } = &*self.inner.superstep;
+        let mut callers = std::iter::successors(Some(self), |task| task.inner.caller.as_ref());
+        // A graph that is not stored has checkpoints of the same names each time it runs.
+        setting.saver.is_some()
+            && setting.run.replay.is_none()
+            && *resuming != Some(true)
+            && callers.all(|task| task.attempt() == 1)
     }
 }

@@ -48,6 +48,9 @@ impl Driver {
         let (Some(saver), Some(thread)) = (self.saver.clone(), self.run.thread.clone()) else {
             return Ok((None, false));
         };
+        if self.caller.as_ref().is_some_and(|caller| caller.first) {
+            return Ok((None, false));
+        }
         if let Some(id) = at {
             let stored = saver.get(&thread, &self.ns, Some(id)).await?;
             let stored =

@@ -15,6 +15,7 @@ mod a_failed_router_is_not_skipped;
 mod a_failed_save_stops_the_run;
 mod a_further_attempt_goes_on_with_the_subgraph;
 mod a_graph_on_another_thread_keeps_the_run_around_it;
+mod a_graph_that_nobody_has_called_is_not_looked_for;
 mod a_graph_with_a_memory_takes_each_input_once;
 mod a_join_waits_for_all_its_members;
 mod a_limit_on_concurrency_does_not_block;

@@ -78,8 +78,9 @@ def open_saver(places, kind, stack):
         return saver
     if kind == "postgres":
         options = {"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row}
-        pool = ConnectionPool(places.postgres, min_size=1, max_size=10, kwargs=options)
+        pool = ConnectionPool(places.postgres, min_size=10, max_size=10, kwargs=options)
         stack.enter_context(pool)
+        pool.wait()
         saver = PostgresSaver(pool)
         saver.setup()
         with pool.connection() as connection:

@@ -6,6 +6,8 @@ mod flow;
 mod many;
 mod wide;
 
+use futures_util::future::try_join_all;
+
 use crate::failure::Failure;
 use crate::protocol::{Measured, Request};
 use crate::setting::{Setting, done};
@@ -33,9 +35,18 @@ pub(crate) async fn run(setting: &mut Setting, request: &Request) -> Result<Meas
     }
 }
 
-/// A short run that is not measured, so that connections are open and statements prepared.
+/// How many connections a pool of either side has at most.
+const CONNECTIONS: usize = 10;
+
+/// Short runs that are not measured: so many at once that all connections are open and have their statements prepared, and
+/// one alone on the connection that lone runs use.
 pub(crate) async fn warm_up(setting: &Setting) -> Result<(), Failure> {
     let graph = setting.equip(flow::circle(3)?);
-    done(setting.invoke(&graph, flow::Count::update().n(0)).await?)?;
+    for at_once in [CONNECTIONS, 1] {
+        let runs = (0..at_once).map(|_| setting.invoke(&graph, flow::Count::update().n(0)));
+        for ended in try_join_all(runs.map(IntoFuture::into_future)).await? {
+            done(ended)?;
+        }
+    }
     Ok(())
 }

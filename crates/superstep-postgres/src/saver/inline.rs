@@ -33,12 +33,27 @@ pub(super) fn place(blob: &Blob) -> Place {
 
 fn place_msgpack(blob: &Blob) -> Place {
     let bytes = blob.bytes();
+    if let Some(json) = short(bytes) {
+        return Place::Inline(json);
+    }
     match bytes.first() {
         Some(0xc7 | 0xc8 | 0xc9 | 0xd4..=0xd8) if ext_code(bytes) == Some(7) => Place::Snapshot,
         Some(0x00..=0x7f | 0xc2 | 0xc3 | 0xcb..=0xd3 | 0xe0..=0xff) => primitive(blob),
         Some(0xa0..=0xbf | 0xd9..=0xdb) if bytes.len() <= TEXT_MAX => primitive(blob),
         Some(0xd9..=0xdb) => Place::RowHere,
         _ => Place::Row,
+    }
+}
+
+/// Small numbers and short text, which most values are. There is one way to write each, so nothing has to be compared.
+fn short(bytes: &[u8]) -> Option<Json> {
+    match bytes {
+        [number @ 0x00..=0x7f] => Some(Json::from(*number)),
+        [marker @ 0xa0..=0xbf, text @ ..] if text.len() == usize::from(marker & 0x1f) => {
+            let text = std::str::from_utf8(text).ok()?;
+            (!text.contains('\0')).then(|| Json::from(text))
+        }
+        _ => None,
     }
 }
 
@@ -102,6 +117,10 @@ mod tests {
             assert_eq!(placed(number), Place::Inline(number.into()));
         }
         assert_eq!(placed("é"), Place::Inline("é".into()));
+        for length in [31, 32, 255, 256] {
+            let text = "x".repeat(length);
+            assert_eq!(placed(&text), Place::Inline(text.into()));
+        }
         assert_eq!(placed(""), Place::Inline("".into()));
         assert_eq!(placed(true), Place::Inline(true.into()));
     }
@@ -115,6 +134,10 @@ mod tests {
         let longer_than_needed = Blob::new(Tag::Msgpack, [0xcc, 1]);
         assert_eq!(place(&longer_than_needed), Place::RowHere);
         assert_eq!(place(&Blob::new(Tag::Msgpack, [0xc1])), Place::Row);
+        let (cut_off, more, no_text) = ([0xa2, b'x'], [0xa1, b'x', b'y'], [0xa1, 0xff]);
+        assert_eq!(place(&Blob::new(Tag::Msgpack, cut_off)), Place::Row);
+        assert_eq!(place(&Blob::new(Tag::Msgpack, more)), Place::Row);
+        assert_eq!(place(&Blob::new(Tag::Msgpack, no_text)), Place::Row);
         assert_eq!(place(&Blob::new(Tag::Msgpack, [])), Place::Row);
     }
 

@@ -49,10 +49,6 @@ const CHECKPOINTS: [&str; 7] = [
 const WRITES: [&str; 8] =
     ["thread_id", "checkpoint_ns", "checkpoint_id", "task_id", "idx", "channel", "type", "value"];
 
-/// How many pages the log takes before they are copied into the database: four times as many as by default. Whoever writes
-/// to many threads changes the same pages again and again, and each is then copied less often.
-const WAL_PAGES: i64 = 4000;
-
 /// The version of what we add.
 const OURS: i64 = 1;
 
@@ -94,7 +90,6 @@ pub(crate) fn configure(db: &Connection, name: &str, options: &SqliteOptions) ->
         Synchronous::Normal => "NORMAL",
     };
     db.pragma_update(None, "synchronous", synchronous).during(what())?;
-    db.pragma_update(None, "wal_autocheckpoint", WAL_PAGES).during(what())?;
     db.set_prepared_statement_cache_capacity(64);
     Ok(())
 }

@@ -62,7 +62,7 @@ impl Driver {
                 "the command is empty; give it an answer, an update or a place to go to".to_owned(),
             ));
         }
-        if self.saver.is_none() && !resume.is_nothing() {
+        if self.setting.saver.is_none() && !resume.is_nothing() {
             return Err(RunError::Resume {
                 message: "an answer needs a checkpointer, where the question is kept; add one with `with_checkpointer`".to_owned(),
                 pending: Vec::new(),
@@ -70,12 +70,12 @@ impl Driver {
         }
         let mut new = Vec::new();
         for goto in goto {
-            let write = goto_write(&self.layout, goto, Mark::Start)
+            let write = goto_write(&self.setting.layout, goto, Mark::Start)
                 .map_err(|text| RunError::Invalid(format!("the command {text}")))?;
             new.extend(write);
         }
-        let update =
-            update.resolved(&*self.layout.schema).map_err(|unfit| RunError::InvalidUpdate {
+        let update = update.resolved(&*self.setting.layout.schema).map_err(|unfit| {
+            RunError::InvalidUpdate {
                 message: match unfit {
                     Unfit::NoUpdate(found) => {
                         format!("the command's update {found} is no map of channels")
@@ -83,7 +83,8 @@ impl Driver {
                     Unfit::Problems(text) => text,
                 },
                 code: None,
-            })?;
+            }
+        })?;
         let single = match &resume {
             Resume::One(answer) => Some(answer.clone()),
             Resume::Nothing | Resume::ById(_) => None,
@@ -125,7 +126,7 @@ impl Driver {
                 let count = several.len();
                 return refuse(format!("{count} questions are open; answer them by id: {ids}"));
             }
-            (Resume::ById(answers), _) if answers.is_empty() && !self.layout.lenient => {
+            (Resume::ById(answers), _) if answers.is_empty() && !self.setting.layout.lenient => {
                 return refuse(format!("no answers were given; open questions: {ids}"));
             }
             (Resume::ById(answers), _) => answers,
@@ -230,15 +231,15 @@ impl Driver {
         single: Option<Value>,
         bound: Bound,
     ) -> Result<(), RunError> {
-        if self.saver.is_none() {
+        if self.setting.saver.is_none() {
             return Ok(());
         }
         let mut all: Vec<(Arc<str>, Blob)> = self.pending.commands.clone();
         for write in new {
-            all.extend(slots::encode_write(&self.layout, write)?);
+            all.extend(slots::encode_write(&self.setting.layout, write)?);
         }
         self.pending.commands.clone_from(&all);
-        if let Some(answer) = single.filter(|_| self.run.durability != Durability::Exit) {
+        if let Some(answer) = single.filter(|_| self.setting.run.durability != Durability::Exit) {
             all.push((RESUME.into(), Blob::from_value(&answer)?));
         }
         let mut writes = Vec::new();
@@ -276,7 +277,7 @@ impl Driver {
         }
         let superstep = self.superstep();
         let entries = self.entries(&superstep);
-        let mut answers = lock(&self.run.answers);
+        let mut answers = lock(&self.setting.run.answers);
         for (id, value) in &self.pending.claim.answers {
             // A task that has the answer already must not find it a second time.
             let has = |entry: &Entry| {
@@ -301,7 +302,7 @@ impl Driver {
         if self.is_nested() {
             return Ok(());
         }
-        let renamed = std::mem::take(&mut *lock(&self.run.renamed));
+        let renamed = std::mem::take(&mut *lock(&self.setting.run.renamed));
         if renamed.is_empty() {
             return Ok(());
         }

@@ -80,7 +80,7 @@ pub(crate) fn apply(
     undo: bool,
 ) -> Result<(), Box<ApplyError>> {
     let superstep = !tasks.iter().all(|task| matches!(task.actor, Actor::Input));
-    let (mut state, others) = take_writes(tasks);
+    let mut state = take_state(tasks);
     // Only this can fail, so it comes first.
     let changes = fold(layout, head, &mut state, superstep, undo)?;
 
@@ -95,7 +95,7 @@ pub(crate) fn apply(
     }
     let mut updated = head.updated.take().unwrap_or_default();
     updated.clear();
-    control(layout, head, others, next, &mut updated);
+    control(layout, head, tasks, next, &mut updated);
     for &(at, filled) in &changes {
         head.filled[at] = filled;
         touch(head, at, next);
@@ -133,30 +133,21 @@ impl StateWrite {
     }
 }
 
-/// Takes the writes out of the tasks: those to state channels by channel, and the others, both in task order.
-fn take_writes(tasks: &mut [Applied]) -> (SmallVec<[StateWrite; 2]>, SmallVec<[Write; 2]>) {
-    let (mut state, mut others) = (SmallVec::<[StateWrite; 2]>::new(), SmallVec::new());
-    let alone = tasks.len() == 1;
+/// Takes the writes to state channels out of the tasks: by channel, and then in task order.
+fn take_state(tasks: &mut [Applied]) -> SmallVec<[StateWrite; 2]> {
+    let mut state = SmallVec::<[StateWrite; 2]>::new();
     for (position, task) in tasks.iter_mut().enumerate() {
-        let mut writes = std::mem::take(&mut task.writes);
-        for write in writes.drain(..) {
-            match write {
-                Write::State(channel, value) => {
-                    state.push(StateWrite { channel, task: position, value: Some(value) });
-                }
-                other => others.push(other),
+        for write in task.writes.iter_mut().filter(|write| matches!(write, Write::State(..))) {
+            if let Write::State(channel, value) = std::mem::replace(write, Write::Taken) {
+                state.push(StateWrite { channel, task: position, value: Some(value) });
             }
-        }
-        // The next lone task may use the list again. Those of many would only take up memory.
-        if alone {
-            task.writes = writes;
         }
     }
     if !state.is_sorted_by_key(|write| write.channel) {
         // A stable sort keeps the writes to one channel in task order.
         state.sort_by_key(|write| write.channel);
     }
-    (state, others)
+    state
 }
 
 fn mark_seen(layout: &Layout, head: &mut Head, actor: &Actor) {
@@ -199,31 +190,38 @@ fn consume(layout: &Layout, head: &mut Head, node: usize, next: u64) {
 fn control(
     layout: &Layout,
     head: &mut Head,
-    writes: SmallVec<[Write; 2]>,
+    tasks: &mut [Applied],
     next: u64,
     updated: &mut Vec<Slot>,
 ) {
     let mut sends = Vec::new();
-    for write in writes {
-        match write {
-            Write::Branch(control, mark) => {
-                head.controls[control].mark(mark);
-                changed(head, layout.control_slot(control), next, updated);
-            }
-            Write::Join(control, member) => {
-                if head.controls[control].arrive(member) {
+    let alone = tasks.len() == 1;
+    for task in tasks {
+        for write in task.writes.drain(..) {
+            match write {
+                Write::Branch(control, mark) => {
+                    head.controls[control].mark(mark);
                     changed(head, layout.control_slot(control), next, updated);
                 }
+                Write::Join(control, member) => {
+                    if head.controls[control].arrive(member) {
+                        changed(head, layout.control_slot(control), next, updated);
+                    }
+                }
+                Write::Send(packet) => sends.push(packet),
+                Write::Start(control, value) => {
+                    head.controls[control] = Control::Start(Some(value));
+                    changed(head, layout.control_slot(control), next, updated);
+                }
+                Write::State(..) | Write::Taken | Write::Return(_) => {}
+                Write::Unknown(channel, _) => {
+                    tracing::warn!(%channel, "ignored a write to an unknown channel");
+                }
             }
-            Write::Send(packet) => sends.push(packet),
-            Write::Start(control, value) => {
-                head.controls[control] = Control::Start(Some(value));
-                changed(head, layout.control_slot(control), next, updated);
-            }
-            Write::State(..) | Write::Return(_) => {}
-            Write::Unknown(channel, _) => {
-                tracing::warn!(%channel, "ignored a write to an unknown channel");
-            }
+        }
+        // The next lone task may use the list again. Those of many would only take up memory.
+        if !alone {
+            task.writes = Vec::new();
         }
     }
     if !sends.is_empty() {

@@ -70,10 +70,13 @@ impl Job {
     /// Runs the node until it succeeds, stops, or has no attempts left.
     ///
     /// The row comes back with the end, so that a lone task can have it for itself while it runs.
-    pub(crate) async fn run(mut self) -> (usize, End, Row) {
-        let end = self.attempts().await;
-        self.held.lent = false;
-        (self.at, end, self.held.row.take())
+    #[expect(clippy::manual_async_fn, reason = "an `async fn` would keep the job twice")]
+    pub(crate) fn run(mut self) -> impl Future<Output = (usize, End, Row)> + Send {
+        async move {
+            let end = self.attempts().await;
+            self.held.lent = false;
+            (self.at, end, self.held.row.take())
+        }
     }
 
     async fn attempts(&mut self) -> End {

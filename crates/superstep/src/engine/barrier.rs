@@ -35,15 +35,15 @@ impl Driver {
         let mut tasks = self.applied(&superstep, &mut entries);
         self.note_overwrites(&tasks);
         // Storing at the end stores the head, so it must not be left half changed.
-        let undo = self.run.durability == Durability::Exit;
-        if let Err(error) = apply(&self.layout, &mut self.head, &mut tasks, undo) {
+        let undo = self.setting.run.durability == Durability::Exit;
+        if let Err(error) = apply(&self.setting.layout, &mut self.head, &mut tasks, undo) {
             return Err(Unfit { error, entries });
         }
         entries.clear();
         let writes =
             tasks.first_mut().map(|task| std::mem::take(&mut task.writes)).unwrap_or_default();
         self.spare = Spare { entries, superstep: Some(superstep), writes };
-        self.emitter.values_if_changed(&self.head);
+        self.setting.emitter.values_if_changed(&self.head);
         if !self.pending.is_clear() {
             self.force_dropped_deltas();
             self.pending.clear();
@@ -59,7 +59,7 @@ impl Driver {
     /// channels store their whole value.
     pub(super) fn force_dropped_deltas(&mut self) {
         for name in self.pending.dropped_channels() {
-            if let Some(at) = self.layout.slot_by_name.get(&name) {
+            if let Some(at) = self.setting.layout.slot_by_name.get(&name) {
                 self.recorder.forced.insert(*at);
             }
         }
@@ -83,7 +83,7 @@ impl Driver {
     fn note_overwrites(&mut self, tasks: &[Applied]) {
         for write in tasks.iter().flat_map(|task| &task.writes) {
             if let Write::State(at, WriteValue::Overwrite(_)) = write
-                && matches!(self.layout.channels[*at].kind, Kind::Delta(_))
+                && matches!(self.setting.layout.channels[*at].kind, Kind::Delta(_))
             {
                 self.recorder.forced.insert(*at);
             }
@@ -95,8 +95,8 @@ impl Driver {
         let Unfit { error, entries: ran } = &unfit;
         let names: Vec<_> = ran.iter().map(|entry| entry.task.inner.name.clone()).collect();
         let failed = apply_error(error, &names, self.step);
-        let undo = self.run.durability == Durability::Exit;
-        if self.saver.is_some() {
+        let undo = self.setting.run.durability == Durability::Exit;
+        if self.setting.saver.is_some() {
             let text = format!("{}({:?})", failed.kind(), failed.to_string());
             let tasks = error.tasks.iter().filter_map(|at| ran.get(*at));
             let mut writes = Vec::new();
@@ -131,7 +131,7 @@ impl Driver {
 
     /// Drops the tasks that are planned: their triggers count as seen.
     pub(super) fn discarded(&self) -> Vec<Applied> {
-        let planned = plan(&self.layout, &self.head);
+        let planned = plan(&self.setting.layout, &self.head);
         let discarded = planned.into_iter().map(|planned| Applied {
             actor: match planned.cause {
                 Cause::Triggered => Actor::Triggered(planned.node),

@@ -17,10 +17,10 @@ use crate::run::{Data, MessageEvent, Mode};
 impl Driver {
     /// The cache and the key for a task, if its result is to be cached.
     fn cache_key(&self, entry: &Entry) -> Result<Option<(AnyCache, CacheKey)>, RunError> {
-        let policy = self.layout.nodes[entry.node].options.cache.as_ref();
-        let cache = self.run.cache.as_ref().filter(|_| !self.is_nested());
+        let policy = self.setting.layout.nodes[entry.node].options.cache.as_ref();
+        let cache = self.setting.run.cache.as_ref().filter(|_| !self.is_nested());
         let (Some(policy), Some(cache)) = (policy, cache) else { return Ok(None) };
-        let input = entry.input_value(&self.layout, &self.head, self.step, self.stop);
+        let input = entry.input_value(&self.setting.layout, &self.head, self.step, self.stop);
         let key = catch_unwind(AssertUnwindSafe(|| emit::cache_key(&input, policy)));
         let key = key.map_err(|panic| {
             let text = format!("in the key of its cache: {}", panic_text(&*panic));
@@ -28,28 +28,29 @@ impl Driver {
             let error = NodeError::panicked(&node, &text);
             RunError::Node { node, task: entry.task.id(), error }
         })?;
-        let ns = cache_ns(&self.layout.name, &entry.task.inner.name);
+        let ns = cache_ns(&self.setting.layout.name, &entry.task.inner.name);
         Ok(Some((cache.clone(), CacheKey { ns, key })))
     }
 
     /// Gives tasks whose result is cached that result.
     pub(super) async fn use_cache(&mut self, entries: &mut [Entry]) -> Result<(), RunError> {
-        if self.run.cache.is_none() {
+        if self.setting.run.cache.is_none() {
             return Ok(());
         }
         let mut found = Vec::new();
         for (at, entry) in entries.iter().enumerate().filter(|(_, e)| e.writes.is_none()) {
             let Some((cache, key)) = self.cache_key(entry)? else { continue };
             let Some(cached) = cache.get(&key).await? else { continue };
-            let writes =
-                cached.iter().map(|(name, blob)| slots::decode_write(&self.layout, name, blob));
+            let writes = cached
+                .iter()
+                .map(|(name, blob)| slots::decode_write(&self.setting.layout, name, blob));
             found.push((at, writes.collect::<Result<Vec<_>, _>>()?));
         }
         for (at, writes) in found {
             let entry = &mut entries[at];
-            self.emitter.update(&entry.task.inner.name, &writes, true);
+            self.setting.emitter.update(&entry.task.inner.name, &writes, true);
             let stored = self.encode_output(&writes, None)?;
-            if self.saver.is_some() {
+            if self.setting.saver.is_some() {
                 self.unsaved.push(TaskWrites::new(entry.task.id(), entry.task.path(), stored));
             }
             entry.writes = Some(writes);
@@ -64,8 +65,9 @@ impl Driver {
         futures: &mut Futures,
     ) -> Result<(), RunError> {
         let Some((cache, key)) = self.cache_key(entry)? else { return Ok(()) };
-        let ttl = self.layout.nodes[entry.node].options.cache.as_ref().and_then(|p| p.ttl);
-        let stored = writes.iter().filter_map(|w| slots::encode_write(&self.layout, w).transpose());
+        let ttl = self.setting.layout.nodes[entry.node].options.cache.as_ref().and_then(|p| p.ttl);
+        let stored =
+            writes.iter().filter_map(|w| slots::encode_write(&self.setting.layout, w).transpose());
         let stored = stored.collect::<Result<Vec<_>, _>>()?;
         futures.saves.push(Box::pin(async move { cache.put(key, stored, ttl).await }));
         Ok(())
@@ -73,7 +75,9 @@ impl Driver {
 
     /// Shows whole messages that a node wrote and that neither it nor its input has shown before.
     pub(super) fn emit_messages(&self, task: &Task, writes: &[Write]) {
-        let Some(sink) = self.run.sink_for(Mode::Messages, &self.ns) else { return };
+        let Some(sink) = self.setting.run.sink_for(Mode::Messages, &self.setting.ns) else {
+            return;
+        };
         for write in writes {
             let Write::State(at, value) = write else { continue };
             let written = messages_in(value.to_value().unwrap_or_default());
@@ -89,7 +93,10 @@ impl Driver {
                     continue;
                 }
                 let metadata = task.message_metadata();
-                sink.push(&self.ns, Data::Messages(MessageEvent { chunk: message, metadata }));
+                sink.push(
+                    &self.setting.ns,
+                    Data::Messages(MessageEvent { chunk: message, metadata }),
+                );
             }
         }
     }

@@ -13,6 +13,7 @@ use super::apply::apply;
 use super::emit::Emitter;
 use super::entry::Entry;
 use super::head::{Head, StartValue, Write};
+use super::ids;
 use super::pending::Pending;
 use super::plan::plan_each;
 use super::record::Recorder;
@@ -21,7 +22,6 @@ use super::slots;
 use super::span;
 use super::step::{Saving, StepEnd};
 use super::superstep::{Gate, Setting, Superstep};
-use super::{Layout, ids};
 use crate::error::RunError;
 use crate::graph::{Breakpoints, Compiled};
 use crate::node::{Goto, Output};
@@ -122,16 +122,10 @@ pub(crate) async fn drive(opening: Opening) -> Result<Finish, RunError> {
 }
 
 pub(super) struct Driver {
-    pub(super) run: Arc<Run>,
+    pub(super) setting: Arc<Setting>,
     pub(super) graph: Arc<Compiled>,
-    pub(super) layout: Arc<Layout>,
-    pub(super) saver: Option<AnyCheckpointer>,
-    pub(super) ns: Arc<str>,
-    pub(super) parents: Arc<BTreeMap<String, CheckpointId>>,
     pub(super) breakpoints: Breakpoints,
     pub(super) caller: Option<Caller>,
-    pub(super) emitter: Arc<Emitter>,
-    setting: Arc<Setting>,
     /// What earlier supersteps no longer need, to be used again.
     pub(super) spare: Spare,
     pub(super) head: Head,
@@ -200,20 +194,14 @@ impl Driver {
         let shown = shown.unwrap_or_else(|| ns.clone());
         let emitter =
             Arc::new(Emitter { run: run.clone(), layout: layout.clone(), ns: shown, keys });
-        let setting = Setting::new(
-            run.clone(),
-            layout.clone(),
-            saver.clone(),
-            ns.clone(),
-            parents.clone(),
-            emitter.clone(),
-            graph.store.clone(),
-        );
+        let head = Head::new(&layout);
+        let recorder = Recorder::new(&layout);
+        let store = graph.store.clone();
         let mut driver = Self {
-            setting: Arc::new(setting),
+            setting: Arc::new(Setting::new(run, layout, saver, ns, parents, emitter, store)),
             spare: Spare::default(),
-            head: Head::new(&layout),
-            recorder: Recorder::new(&layout),
+            head,
+            recorder,
             pending: Pending::default(),
             id: CheckpointId::from_bytes([0; 16]),
             stored: None,
@@ -229,15 +217,9 @@ impl Driver {
             unsaved: Vec::new(),
             background: None,
             dirty: false,
-            run,
             graph,
-            layout,
-            saver,
-            ns,
-            parents,
             breakpoints,
             caller,
-            emitter,
         };
         driver.load_and_begin(at, input).await?;
         Ok(driver)
@@ -261,11 +243,11 @@ impl Driver {
             if self.stops_at(&self.breakpoints.before, entries.iter().map(|entry| entry.node)) {
                 return Ok(Stop::Breakpoint);
             }
-            if let Some(sink) = &self.run.sink {
+            if let Some(sink) = &self.setting.run.sink {
                 sink.taken().await;
             }
             // Whoever reads the stream may ask for it because of what was just read.
-            if let Some(reason) = self.run.control.drain_reason() {
+            if let Some(reason) = self.setting.run.control.drain_reason() {
                 return Ok(Stop::Drained(reason));
             }
             self.emit_starts(&entries);
@@ -316,7 +298,7 @@ impl Driver {
             if !self.seeds.is_empty() {
                 next.seeds.clone_from(&self.seeds);
             }
-            if self.layout.nests {
+            if self.setting.layout.nests {
                 next.filled.clone_from(&self.head.filled);
             }
         }
@@ -335,7 +317,7 @@ impl Driver {
         let mut entries = std::mem::take(&mut self.spare.entries);
         entries.reserve(self.head.sends.len() + 1);
         let run = |planned| entries.push(Entry::new(superstep, planned));
-        plan_each(&self.layout, &self.head, run);
+        plan_each(&self.setting.layout, &self.head, run);
         entries
     }
 
@@ -352,14 +334,15 @@ impl Driver {
         for entry in &mut *entries {
             let id = entry.task.id();
             if let Some(stored) = self.pending.output(id) {
-                let writes =
-                    stored.iter().map(|(name, blob)| slots::decode_write(&self.layout, name, blob));
+                let writes = stored
+                    .iter()
+                    .map(|(name, blob)| slots::decode_write(&self.setting.layout, name, blob));
                 entry.writes = Some(writes.collect::<Result<_, _>>()?);
                 entry.kept = true;
                 self.pending.take_up(id);
                 continue;
             }
-            let def = &self.layout.nodes[entry.node];
+            let def = &self.setting.layout.nodes[entry.node];
             if let (Some(handler), Some(error)) = (def.handler, self.pending.handled_error(id)) {
                 entry.handled = true;
                 handlers.push(Entry::handler(superstep, entry, handler, error));
@@ -367,8 +350,9 @@ impl Driver {
         }
         for mut handler in handlers {
             if let Some(stored) = self.pending.output(handler.task.id()) {
-                let writes =
-                    stored.iter().map(|(name, blob)| slots::decode_write(&self.layout, name, blob));
+                let writes = stored
+                    .iter()
+                    .map(|(name, blob)| slots::decode_write(&self.setting.layout, name, blob));
                 handler.writes = Some(writes.collect::<Result<_, _>>()?);
                 handler.kept = true;
                 self.pending.take_up(handler.task.id());
@@ -392,34 +376,42 @@ impl Driver {
             .any(|(slot, version)| *version > seen.map_or(0, |seen| seen[slot]));
         changed
             && running.any(|node| {
-                let def = &self.layout.nodes[node];
+                let def = &self.setting.layout.nodes[node];
                 nodes.includes(&def.name, def.hidden)
             })
     }
 
     fn emit_starts(&self, entries: &[Entry]) {
-        if self.run.sink.is_none() {
+        if self.setting.run.sink.is_none() {
             return;
         }
         for entry in entries {
-            let def = &self.layout.nodes[entry.node];
-            if !def.hidden && self.emitter.wants_tasks() {
-                let input = entry.input_value(&self.layout, &self.head, self.step, self.stop);
-                self.emitter.task_start(&entry.task, self.step, &input, &entry.triggers(def));
+            let def = &self.setting.layout.nodes[entry.node];
+            if !def.hidden && self.setting.emitter.wants_tasks() {
+                let input =
+                    entry.input_value(&self.setting.layout, &self.head, self.step, self.stop);
+                self.setting.emitter.task_start(
+                    &entry.task,
+                    self.step,
+                    &input,
+                    &entry.triggers(def),
+                );
             }
         }
         for entry in entries {
-            if let (Some(writes), false) = (&entry.writes, self.layout.nodes[entry.node].hidden) {
-                self.emitter.update(&entry.task.inner.name, writes, true);
+            if let (Some(writes), false) =
+                (&entry.writes, self.setting.layout.nodes[entry.node].hidden)
+            {
+                self.setting.emitter.update(&entry.task.inner.name, writes, true);
             }
         }
     }
 
     /// Ends the run: stores what is left to store, and shows the last state.
     async fn close(mut self, ended: Result<Stop, RunError>) -> Result<Finish, RunError> {
-        if self.saver.is_some() && self.run.durability == Durability::Exit {
+        if self.setting.saver.is_some() && self.setting.run.durability == Durability::Exit {
             let plain = matches!(ended, Ok(Stop::Done));
-            let own = self.ns.split(ids::LEVEL).all(|level| !level.contains(ids::TASK));
+            let own = self.setting.ns.split(ids::LEVEL).all(|level| !level.contains(ids::TASK));
             if !self.is_nested() || !plain || own {
                 self.store_at_exit().await?;
             }
@@ -437,7 +429,7 @@ impl Driver {
         if matches!(how, How::Interrupted) && !self.is_nested() {
             self.show_finished_siblings();
             if questions.is_empty() {
-                self.emitter.stopped();
+                self.setting.emitter.stopped();
             }
         }
         Ok(Finish { head: self.head, how, questions })
@@ -458,9 +450,9 @@ impl Driver {
         let mut tasks = self.applied(&superstep, &mut entries);
         // The writes are stored; if they conflict, that is found when the superstep completes.
         let mut shown = self.head.clone();
-        if apply(&self.layout, &mut shown, &mut tasks, false).is_ok() {
+        if apply(&self.setting.layout, &mut shown, &mut tasks, false).is_ok() {
             self.head = shown;
-            self.emitter.values_if_changed(&self.head);
+            self.setting.emitter.values_if_changed(&self.head);
         }
     }
 }

@@ -21,6 +21,8 @@ pub(crate) enum Write {
     Send(Packet),
     /// Gives the first node its input.
     Start(usize, Arc<StartValue>),
+    /// Was a write to a channel of the state, and has been folded in.
+    Taken,
     /// The result of a recorded call. Not applied to anything.
     Return(Payload),
     /// A name that is no channel, kept because another engine may have written it.

@@ -151,6 +151,10 @@ impl Layout {
     }
 
     pub(crate) fn node(&self, name: &str) -> Option<usize> {
+        // A few names are compared sooner than one is hashed.
+        if self.nodes.len() <= 8 {
+            return self.nodes.iter().position(|node| *node.name == *name);
+        }
         self.node_by_name.get(name).copied()
     }
 }

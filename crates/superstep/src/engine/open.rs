@@ -45,37 +45,39 @@ impl Driver {
 
     /// The checkpoint to begin from, and whether the thread has gone on since.
     async fn find(&mut self, at: Option<CheckpointId>) -> Result<(Option<Stored>, bool), RunError> {
-        let (Some(saver), Some(thread)) = (self.saver.clone(), self.run.thread.clone()) else {
+        let (Some(saver), Some(thread)) =
+            (self.setting.saver.clone(), self.setting.run.thread.clone())
+        else {
             return Ok((None, false));
         };
         if self.caller.as_ref().is_some_and(|caller| caller.first) {
             return Ok((None, false));
         }
         if let Some(id) = at {
-            let stored = saver.get(&thread, &self.ns, Some(id)).await?;
+            let stored = saver.get(&thread, &self.setting.ns, Some(id)).await?;
             let stored =
                 stored.ok_or(RunError::UnknownCheckpoint { thread: thread.clone(), id })?;
-            let head = saver.get(&thread, &self.ns, None).await?;
+            let head = saver.get(&thread, &self.setting.ns, None).await?;
             self.known_head = head.map(|head| head.checkpoint.id);
             // The head's own id is where the thread is anyway.
             return Ok((Some(stored), self.known_head != Some(id)));
         }
-        let latest = saver.get(&thread, &self.ns, None).await?;
+        let latest = saver.get(&thread, &self.setting.ns, None).await?;
         self.known_head = latest.as_ref().map(|stored| stored.checkpoint.id);
-        let Some(replay) = self.run.replay.as_ref().filter(|_| self.is_nested()) else {
+        let Some(replay) = self.setting.run.replay.as_ref().filter(|_| self.is_nested()) else {
             return Ok((latest, false));
         };
-        let name = ids::without_task_ids(&self.ns);
+        let name = ids::without_task_ids(&self.setting.ns);
         if !lock(&replay.visited).insert(name) {
             return Ok((latest, false));
         }
-        if let Some(id) = replay.addressed.get(&*self.ns) {
-            let stored = saver.get(&thread, &self.ns, Some(*id)).await?;
+        if let Some(id) = replay.addressed.get(&*self.setting.ns) {
+            let stored = saver.get(&thread, &self.setting.ns, Some(*id)).await?;
             return Ok((stored, true));
         }
         let query = Query {
             thread: Some(thread),
-            ns: Some(self.ns.clone()),
+            ns: Some(self.setting.ns.clone()),
             before: Some(replay.before),
             limit: Some(1),
             ..Query::default()
@@ -85,8 +87,8 @@ impl Driver {
     }
 
     async fn load(&mut self, stored: &Stored) -> Result<(), RunError> {
-        if let Some(saver) = &self.saver {
-            self.head = self.recorder.load(&self.layout, stored, saver).await?;
+        if let Some(saver) = &self.setting.saver {
+            self.head = self.recorder.load(&self.setting.layout, stored, saver).await?;
         }
         self.pending = Pending::from_stored(&stored.writes)?;
         self.id = stored.checkpoint.id;
@@ -100,7 +102,7 @@ impl Driver {
     async fn begin(&mut self, input: Input, start: &Start) -> Result<(), RunError> {
         let begun = self.head.newest > 0;
         let told = self.caller.as_ref().and_then(|caller| caller.resuming);
-        let told = told.filter(|_| self.run.replay.is_none() || !start.time_travel);
+        let told = told.filter(|_| self.setting.run.replay.is_none() || !start.time_travel);
         // A graph with a memory may have its history from another call. This one has not come to it yet.
         let told = told.map(|told| told && !(begun && self.is_from_another_call()));
         let continues = matches!(input, Input::Nothing | Input::Command(_));
@@ -124,7 +126,7 @@ impl Driver {
         if !writes.is_empty() {
             let mut tasks = vec![self.input_writes(writes)];
             let before = self.head.updated.take();
-            apply(&self.layout, &mut self.head, &mut tasks, false)
+            apply(&self.setting.layout, &mut self.head, &mut tasks, false)
                 .map_err(|error| apply_error(&error, &[], self.step))?;
             // What was to run before the command is still to run.
             self.head.updated = before.map(|mut updated| {
@@ -132,9 +134,10 @@ impl Driver {
                 updated
             });
         }
-        let takes_up = resuming && !start.superseded && !self.is_nested() && self.saver.is_some();
+        let takes_up =
+            resuming && !start.superseded && !self.is_nested() && self.setting.saver.is_some();
         if takes_up {
-            if !commanded && !plan(&self.layout, &self.head).is_empty() {
+            if !commanded && !plan(&self.setting.layout, &self.head).is_empty() {
                 self.claim(Vec::new()).await?;
             }
             self.carry_answers();
@@ -145,7 +148,7 @@ impl Driver {
             if start.superseded {
                 self.fork().await?;
             }
-            self.emitter.values(&self.head, Vec::new());
+            self.setting.emitter.values(&self.head, Vec::new());
         } else if let Input::Value(value) = input {
             self.accept(value, beside).await?;
         } else if told.is_none() {
@@ -165,15 +168,16 @@ impl Driver {
     fn is_from_another_call(&self) -> bool {
         let Some(caller) = &self.caller else { return false };
         let inside = self.metadata.as_ref().map(|metadata| &metadata.parents);
-        self.run.replay.is_none()
-            && inside.is_some_and(|inside| *inside != *self.parents)
-            && (!caller.touched || plan(&self.layout, &self.head).is_empty())
+        self.setting.run.replay.is_none()
+            && inside.is_some_and(|inside| *inside != *self.setting.around)
+            && (!caller.touched || plan(&self.setting.layout, &self.head).is_empty())
     }
 
     /// Writes of earlier commands that no superstep has taken up yet.
     fn stored_commands(&self) -> Result<Vec<Write>, RunError> {
         let stored = self.pending.commands.iter();
-        let writes = stored.map(|(name, blob)| slots::decode_write(&self.layout, name, blob));
+        let writes =
+            stored.map(|(name, blob)| slots::decode_write(&self.setting.layout, name, blob));
         Ok(writes.collect::<Result<_, _>>()?)
     }
 
@@ -182,7 +186,7 @@ impl Driver {
         self.pending.forget_tasks();
         // As after any change from outside, every node is looked at.
         self.head.updated = None;
-        for (at, _) in self.layout.channels.iter().enumerate() {
+        for (at, _) in self.setting.layout.channels.iter().enumerate() {
             // Writes stored beside the old checkpoint belong to the other branch.
             self.recorder.forced.insert(at);
         }
@@ -192,17 +196,18 @@ impl Driver {
     /// Takes new input: what was planned is dropped, and the first node gets it.
     async fn accept(&mut self, value: StartValue, mut beside: Vec<Write>) -> Result<(), RunError> {
         let mut tasks = vec![];
-        let start = self.layout.controls.iter().position(|c| matches!(c.kind, ControlKind::Start));
+        let start =
+            self.setting.layout.controls.iter().position(|c| matches!(c.kind, ControlKind::Start));
         if let Some(control) = start {
             beside.insert(0, Write::Start(control, Arc::new(value)));
             tasks.push(self.input_writes(beside));
         }
         tasks.extend(self.discarded());
-        apply(&self.layout, &mut self.head, &mut tasks, false)
+        apply(&self.setting.layout, &mut self.head, &mut tasks, false)
             .map_err(|error| apply_error(&error, &[], self.step))?;
         self.force_dropped_deltas();
         self.pending.clear();
-        self.recorder.drop_unknown_triggers(&self.layout);
+        self.recorder.drop_unknown_triggers(&self.setting.layout);
         self.save(Source::Input).await
     }
 }

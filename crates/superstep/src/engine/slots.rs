@@ -203,6 +203,7 @@ pub(crate) fn encode_write(
         Write::Start(control, value) => {
             (layout.controls[*control].name.clone(), encode_start(layout, value)?)
         }
+        Write::Taken => return Ok(None),
         Write::Return(payload) => (RETURN.into(), payload.encode()?),
         Write::Unknown(name, blob) => (name.clone(), blob.clone()),
     }))

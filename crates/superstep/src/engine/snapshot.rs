@@ -301,12 +301,14 @@ pub(super) fn quiet_run(thread: Option<Arc<str>>) -> Arc<Run> {
 impl Driver {
     /// Tells the stream about the checkpoint the next superstep starts from.
     pub(super) fn emit_checkpoint(&mut self, entries: &[Entry]) {
-        let (Some(_), Some(thread)) = (&self.saver, &self.run.thread) else { return };
-        if !self.emitter.wants_checkpoints() {
+        let (Some(_), Some(thread)) = (&self.setting.saver, &self.setting.run.thread) else {
+            return;
+        };
+        if !self.setting.emitter.wants_checkpoints() {
             return;
         }
         let Some(metadata) = self.metadata.clone() else { return };
-        let layout = &self.layout;
+        let layout = &self.setting.layout;
         let tasks = entries.iter().map(|entry| {
             let record = self.pending.task(entry.task.id());
             let output = record.and_then(super::pending::TaskRecord::output);
@@ -314,7 +316,8 @@ impl Driver {
                 let writes = output.iter().map(|(n, blob)| slots::decode_write(layout, n, blob));
                 writes.collect::<Result<Vec<_>, _>>().ok()
             });
-            let result = writes.map(|writes| snapshot_result(layout, &self.emitter.keys, &writes));
+            let result =
+                writes.map(|writes| snapshot_result(layout, &self.setting.emitter.keys, &writes));
             let inner = layout.nodes[entry.node].inner.as_ref();
             let inner = inner.filter(|inner| inner.memory != Memory::Nothing);
             let at = || {
@@ -332,14 +335,14 @@ impl Driver {
         let snapshot = RawSnapshot {
             values: self.head.shown(layout, &layout.shown).unwrap_or_default(),
             next: entries.iter().map(|entry| entry.task.inner.name.clone()).collect(),
-            config: reference(thread, &self.ns, self.id, &metadata),
-            parent: self.before.map(|id| reference(thread, &self.ns, id, &metadata)),
+            config: reference(thread, &self.setting.ns, self.id, &metadata),
+            parent: self.before.map(|id| reference(thread, &self.setting.ns, id, &metadata)),
             created_at: None,
             tasks: tasks.collect(),
             interrupts: Vec::new(),
             metadata: Some(metadata),
         };
-        self.emitter.checkpoint(self.step - 1, snapshot);
+        self.setting.emitter.checkpoint(self.step - 1, snapshot);
     }
 }
 

@@ -14,12 +14,12 @@ impl Driver {
     ///
     /// Values of channels that the graph no longer has are no such thing: they are kept in every checkpoint that follows.
     pub(super) fn check_fits(&mut self, start: &Start) -> Result<(), RunError> {
-        if self.layout.lenient {
+        if self.setting.layout.lenient {
             return Ok(());
         }
         let mut problems = self.lost_triggers();
         for packet in &self.head.sends {
-            if self.layout.node(&packet.node).is_none() {
+            if self.setting.layout.node(&packet.node).is_none() {
                 let near = self.near(&packet.node);
                 problems.push(format!(
                     "something was dispatched to node `{}`, which the graph does not have{near}",
@@ -34,18 +34,21 @@ impl Driver {
         if problems.is_empty() {
             return Ok(());
         }
-        let thread = self.run.thread.clone().unwrap_or_default();
+        let thread = self.setting.run.thread.clone().unwrap_or_default();
         Err(RunError::Stale { thread, problems })
     }
 
     fn near(&self, name: &str) -> String {
-        nearest(name, self.layout.nodes.iter().filter(|def| !def.hidden).map(|def| &*def.name))
+        nearest(
+            name,
+            self.setting.layout.nodes.iter().filter(|def| !def.hidden).map(|def| &*def.name),
+        )
     }
 
     /// Triggers that are set, of nodes and joins that the graph does not have.
     fn lost_triggers(&self) -> Vec<String> {
         let mut problems = Vec::new();
-        for (name, blob) in self.recorder.unknown(&self.layout) {
+        for (name, blob) in self.recorder.unknown(&self.setting.layout) {
             if let Some(node) = name.strip_prefix("branch:to:") {
                 let near = self.near(node);
                 problems.push(format!(
@@ -73,7 +76,7 @@ impl Driver {
         let mut head = self.head.clone();
         head.updated = None;
         let superstep = self.superstep();
-        let planned = plan(&self.layout, &head).into_iter();
+        let planned = plan(&self.setting.layout, &head).into_iter();
         let known: Vec<_> =
             planned.map(|planned| Entry::new(&superstep, planned).task.id()).collect();
         let mut problems = Vec::new();
@@ -87,7 +90,7 @@ impl Driver {
                 // A failed node left nothing that could be lost.
                 (false, true) => continue,
             };
-            let why = match self.layout.node(node) {
+            let why = match self.setting.layout.node(node) {
                 Some(_) => "what leads to it has changed".to_owned(),
                 None => format!("the graph has no such node{}", self.near(node)),
             };

@@ -250,7 +250,7 @@ impl Driver {
         superstep: &Arc<Superstep>,
         mut entries: Vec<Entry>,
     ) -> Result<StepEnd, RunError> {
-        if self.run.cache.is_some() {
+        if self.setting.run.cache.is_some() {
             Box::pin(self.use_cache(&mut entries)).await?;
         }
         // A lone task is polled in place, which is much cheaper than through a set.
@@ -286,7 +286,7 @@ impl Driver {
     /// The task has the state for itself: its routers can see its writes without a copy.
     fn lone_job(&mut self, at: usize, entries: &[Entry]) -> Job {
         let row = self.head.row.take();
-        let mut job = entries[at].job(at, &self.layout, &self.head.controls, row);
+        let mut job = entries[at].job(at, &self.setting.layout, &self.head.controls, row);
         job.held.lent = true;
         job.room = std::mem::take(&mut self.spare.writes);
         job
@@ -294,7 +294,7 @@ impl Driver {
 
     /// Whether a task that has returned leaves nothing behind that would have to be waited for.
     fn is_quiet(&self, superstep: &Superstep, task: &Task) -> bool {
-        self.run.cache.is_none() && superstep.work().is_quiet() && !task.is_waited_for()
+        self.setting.run.cache.is_none() && superstep.work().is_quiet() && !task.is_waited_for()
     }
 
     /// The end of a superstep whose only task has returned at once.
@@ -307,7 +307,7 @@ impl Driver {
     ) -> Result<StepEnd, RunError> {
         let entry = &mut entries[at];
         self.show_done(entry, &writes);
-        if self.saver.is_some() {
+        if self.setting.saver.is_some() {
             let stored = self.encode_output(&writes, entry.task.answers())?;
             self.unsaved.push(TaskWrites::new(entry.task.id(), entry.task.path(), stored));
             self.unsaved.append(&mut superstep.work().unsaved);
@@ -332,11 +332,11 @@ impl Driver {
             futures.waiting = waiting(&entries).collect();
         }
         let mut state = StepState::default();
-        let limit = self.run.max_concurrency.unwrap_or(usize::MAX).max(1);
+        let limit = self.setting.run.max_concurrency.unwrap_or(usize::MAX).max(1);
         let deadline = self.graph.step_timeout.map(|limit| Instant::now() + limit);
         loop {
             let begin = |at: usize| -> Running {
-                let (layout, head) = (&self.layout, &self.head);
+                let (layout, head) = (&self.setting.layout, &self.head);
                 Box::pin(entries[at].job(at, layout, &head.controls, head.row.clone()).run())
             };
             let polled = poll_fn(|cx| futures.poll(cx, superstep, limit, lone.as_mut(), begin));
@@ -415,7 +415,7 @@ impl Driver {
     ) -> Result<(), RunError> {
         self.show_done(entry, writes);
         self.keep_in_cache(entry, writes, futures)?;
-        if self.saver.is_some() {
+        if self.setting.saver.is_some() {
             let stored = self.encode_output(writes, entry.task.answers())?;
             self.store(futures, &entry.task, stored);
         }
@@ -424,9 +424,9 @@ impl Driver {
 
     /// Shows what a task has written to whoever listens.
     fn show_done(&self, entry: &Entry, writes: &[Write]) {
-        if self.run.sink.is_some() && !self.layout.nodes[entry.node].hidden {
-            self.emitter.update(&entry.task.inner.name, writes, false);
-            self.emitter.task_end(&entry.task, self.step, writes, None, &[]);
+        if self.setting.run.sink.is_some() && !self.setting.layout.nodes[entry.node].hidden {
+            self.setting.emitter.update(&entry.task.inner.name, writes, false);
+            self.setting.emitter.task_end(&entry.task, self.step, writes, None, &[]);
             self.emit_messages(&entry.task, writes);
         }
     }
@@ -441,9 +441,9 @@ impl Driver {
     ) -> Result<Option<RunError>, RunError> {
         let entry = &mut entries[at];
         let task = entry.task.clone();
-        let NodeDef { hidden, handler, .. } = &self.layout.nodes[entry.node];
+        let NodeDef { hidden, handler, .. } = &self.setting.layout.nodes[entry.node];
         if !hidden {
-            self.emitter.task_end(&task, self.step, &[], Some(&error), &[]);
+            self.setting.emitter.task_end(&task, self.step, &[], Some(&error), &[]);
         }
         let mut stored = vec![(ERROR, Value::from(error.stored()))];
         if handler.is_some() {
@@ -485,9 +485,9 @@ impl Driver {
             stored.push((RESUME, Value::List(answers)));
         }
         self.store(futures, task, encode(stored)?);
-        if !self.layout.nodes[entry.node].hidden {
-            self.emitter.interrupted(&self.head, &questions);
-            self.emitter.task_end(task, self.step, &[], None, &questions);
+        if !self.setting.layout.nodes[entry.node].hidden {
+            self.setting.emitter.interrupted(&self.head, &questions);
+            self.setting.emitter.task_end(task, self.step, &[], None, &questions);
         }
         state.questions.push((task.path(), questions));
         Ok(())
@@ -495,11 +495,11 @@ impl Driver {
 
     /// Sees that what a task did is stored, if anything is: now, meanwhile, or with the checkpoint.
     fn store(&mut self, futures: &mut Futures, task: &Task, writes: Vec<(Arc<str>, Blob)>) {
-        if self.saver.is_none() {
+        if self.setting.saver.is_none() {
             return;
         }
         let writes = TaskWrites::new(task.id(), task.path(), writes);
-        match self.run.durability {
+        match self.setting.run.durability {
             Durability::Sync | Durability::Async => futures.batch.push((task.clone(), writes)),
             Durability::Exit => self.unsaved.push(writes),
         }
@@ -510,7 +510,7 @@ impl Driver {
         writes: &[Write],
         answers: Option<Vec<Value>>,
     ) -> Result<Vec<(Arc<str>, Blob)>, RunError> {
-        if self.saver.is_none() {
+        if self.setting.saver.is_none() {
             return Ok(Vec::new());
         }
         let mut stored = Vec::with_capacity(writes.len() + 1);
@@ -519,7 +519,7 @@ impl Driver {
         }
         let mut any = false;
         for write in writes {
-            if let Some(write) = slots::encode_write(&self.layout, write)? {
+            if let Some(write) = slots::encode_write(&self.setting.layout, write)? {
                 stored.push(write);
                 any = true;
             }
@@ -547,7 +547,8 @@ impl Driver {
         let mut writes = std::mem::take(&mut self.unsaved);
         for (at, entry) in entries.iter().enumerate() {
             let open = entry.writes.is_none() && !entry.handled && !entry.ended;
-            let stores = self.saver.is_some() && self.run.durability != Durability::Exit;
+            let stores =
+                self.setting.saver.is_some() && self.setting.run.durability != Durability::Exit;
             if !open || !begun(&at) || !stores {
                 continue;
             }
@@ -556,7 +557,7 @@ impl Driver {
                 writes.push(TaskWrites::new(entry.task.id(), entry.task.path(), stored));
             }
         }
-        if self.run.durability == Durability::Exit {
+        if self.setting.run.durability == Durability::Exit {
             self.unsaved = writes;
             return error;
         }
@@ -588,11 +589,11 @@ impl Driver {
         while let Some(saved) = saves.next().await {
             saved?;
         }
-        if self.run.durability != Durability::Exit {
+        if self.setting.run.durability != Durability::Exit {
             let writes = std::mem::take(&mut self.unsaved);
             self.put_writes(writes).await?;
         }
-        let reason = self.run.control.drain_reason().unwrap_or_default();
+        let reason = self.setting.run.control.drain_reason().unwrap_or_default();
         Ok(StepEnd::Stopped(Stop::Drained(reason), Vec::new()))
     }
 
@@ -604,7 +605,7 @@ impl Driver {
         if !state.stopped && state.for_parent.is_none() {
             return Ok(StepEnd::Finished(entries));
         }
-        if self.run.durability != Durability::Exit {
+        if self.setting.run.durability != Durability::Exit {
             let writes = std::mem::take(&mut self.unsaved);
             self.put_writes(writes).await?;
         }

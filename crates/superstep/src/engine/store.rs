@@ -19,21 +19,21 @@ impl Driver {
     /// Makes the head as it is the one that the next superstep starts from. Returns whether it is to be stored now.
     pub(super) fn advance(&mut self, source: Source) -> bool {
         let id = self.next_id(self.step, Some(self.id));
-        if self.run.durability != Durability::Exit {
+        if self.setting.run.durability != Durability::Exit {
             self.before = self.stored;
         }
         self.id = id;
         let step = self.step;
         self.step += 1;
-        if self.saver.is_none() {
+        if self.setting.saver.is_none() {
             self.head.news.clear();
             return false;
         }
         self.recorder.count(&self.head);
-        let extra = &self.run.metadata;
-        let parents = (*self.parents).clone();
+        let extra = &self.setting.run.metadata;
+        let parents = (*self.setting.around).clone();
         self.metadata = Some(record::metadata(source, step, parents, &self.recorder, extra));
-        if self.run.durability == Durability::Exit {
+        if self.setting.run.durability == Durability::Exit {
             self.dirty = true;
             self.unsaved.clear();
             return false;
@@ -46,21 +46,25 @@ impl Driver {
     /// A nested graph that is not stored begins anew each time its task runs. Its ids then come from where it is, so that
     /// a question asked in it keeps its id.
     pub(super) fn next_id(&self, step: i64, parent: Option<CheckpointId>) -> CheckpointId {
-        if self.saver.is_none() && self.is_nested() && self.run.keeps {
-            let place = format!("{}{}{step}", self.ns, ids::LEVEL);
+        if self.setting.saver.is_none() && self.is_nested() && self.setting.run.keeps {
+            let place = format!("{}{}{step}", self.setting.ns, ids::LEVEL);
             return CheckpointId::from_bytes(xxh3_128(place.as_bytes()).to_be_bytes());
         }
         match parent {
-            Some(parent) if self.saver.is_none() => self.run.ids.next_unstored(step, parent),
-            parent => self.run.ids.next(step, parent),
+            Some(parent) if self.setting.saver.is_none() => {
+                self.setting.run.ids.next_unstored(step, parent)
+            }
+            parent => self.setting.run.ids.next(step, parent),
         }
     }
 
     /// Stores the current checkpoint.
     pub(super) async fn put(&mut self) -> Result<(), RunError> {
-        let (Some(saver), Some(thread)) = (&self.saver, &self.run.thread) else { return Ok(()) };
+        let (Some(saver), Some(thread)) = (&self.setting.saver, &self.setting.run.thread) else {
+            return Ok(());
+        };
         let (checkpoint, changed) =
-            self.recorder.checkpoint(&self.layout, &mut self.head, self.id)?;
+            self.recorder.checkpoint(&self.setting.layout, &mut self.head, self.id)?;
         let mut metadata = match &self.metadata {
             Some(metadata) => metadata.clone(),
             None => Metadata::new(Source::Loop, self.step - 1),
@@ -69,7 +73,7 @@ impl Driver {
         self.metadata = Some(metadata.clone());
         let put = Put {
             thread: thread.clone(),
-            ns: self.ns.clone(),
+            ns: self.setting.ns.clone(),
             parent: self.stored,
             head: self.known_head,
             writes: std::mem::take(&mut self.unsaved),
@@ -79,7 +83,7 @@ impl Driver {
         };
         let saver = saver.clone();
         let span = span::commit(&put);
-        match self.run.durability {
+        match self.setting.run.durability {
             Durability::Async => {
                 self.settle().await?;
                 let around = self.caller.as_ref().map(|caller| caller.superstep.clone());
@@ -111,9 +115,9 @@ impl Driver {
     /// Stores writes beside the current checkpoint.
     pub(super) async fn put_writes(&mut self, writes: Vec<TaskWrites>) -> Result<(), Error> {
         self.settle().await?;
-        match (&self.saver, &self.run.thread) {
+        match (&self.setting.saver, &self.setting.run.thread) {
             (Some(saver), Some(thread)) if !writes.is_empty() => {
-                saver.put_writes(thread, &self.ns, self.id, writes).await
+                saver.put_writes(thread, &self.setting.ns, self.id, writes).await
             }
             _ => Ok(()),
         }
@@ -124,7 +128,7 @@ impl Driver {
         let writes = std::mem::take(&mut self.unsaved);
         if self.dirty {
             // What was written on the way is not stored, so channels that store writes store their value.
-            for at in 0..self.layout.channels.len() {
+            for at in 0..self.setting.layout.channels.len() {
                 self.recorder.forced.insert(at);
             }
             self.put().await?;

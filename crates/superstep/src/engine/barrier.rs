@@ -33,7 +33,9 @@ impl Driver {
         mut entries: Vec<Entry>,
     ) -> Result<(), Unfit> {
         let mut tasks = self.applied(&superstep, &mut entries);
-        self.note_overwrites(&tasks);
+        if self.setting.saver.is_some() {
+            self.note_overwrites(&tasks);
+        }
         // Storing at the end stores the head, so it must not be left half changed.
         let undo = self.setting.run.durability == Durability::Exit;
         if let Err(error) = apply(&self.setting.layout, &mut self.head, &mut tasks, undo) {
@@ -67,13 +69,13 @@ impl Driver {
 
     /// The tasks of a superstep in the order in which their writes are folded. The entries are sorted alike.
     pub(super) fn applied(&self, superstep: &Superstep, entries: &mut [Entry]) -> Ran {
-        if entries.len() > 1 {
-            entries.sort_by(|a, b| a.order().cmp(&b.order()));
-        }
-        let mut tasks = Ran::with_capacity(entries.len());
-        for entry in entries {
-            tasks.push(entry.applied());
-        }
+        let mut tasks = match entries {
+            [entry] => Ran::from_buf([entry.applied()]),
+            entries => {
+                entries.sort_by(|a, b| a.order().cmp(&b.order()));
+                entries.iter_mut().map(Entry::applied).collect()
+            }
+        };
         while let Some(name) = superstep.work().calls.pop_first() {
             tasks.push(Applied { actor: Actor::Call(name), writes: Vec::new() });
         }

@@ -7,11 +7,13 @@ use superstep_checkpoint::{Blob, Error, Map, Value};
 use super::schema::{ChannelError, ErasedSchema, Taken};
 use super::writes::Payload;
 
-/// The user's state together with the schema that knows its type.
+/// The user's state together with the schema that knows its type. Nothing while it is lent out.
 #[derive(Clone)]
-pub(crate) struct Row {
-    /// Nothing while it is lent out.
-    cells: Option<Arc<dyn Any + Send + Sync>>,
+pub(crate) struct Row(Option<Typed>);
+
+#[derive(Clone)]
+struct Typed {
+    cells: Arc<dyn Any + Send + Sync>,
     schema: Arc<dyn ErasedSchema>,
 }
 
@@ -25,49 +27,61 @@ impl fmt::Debug for Row {
 
 impl Row {
     pub(crate) fn new(cells: Arc<dyn Any + Send + Sync>, schema: Arc<dyn ErasedSchema>) -> Self {
-        Self { cells: Some(cells), schema }
+        Self(Some(Typed { cells, schema }))
     }
 
     /// The row itself; what stays behind is hollow, and good for nothing until it gets a row back.
     pub(crate) fn take(&mut self) -> Self {
-        Self { cells: self.cells.take(), schema: self.schema.clone() }
+        Self(self.0.take())
     }
 
     pub(crate) fn is_hollow(&self) -> bool {
-        self.cells.is_none()
+        self.0.is_none()
+    }
+
+    fn typed(&self) -> &Typed {
+        self.0.as_ref().expect(LENT)
     }
 
     /// The state itself. Whoever keeps it makes the next barrier clone the state once.
     pub(crate) fn cells(&self) -> &Arc<dyn Any + Send + Sync> {
-        self.cells.as_ref().expect(LENT)
+        &self.typed().cells
     }
 
     /// The state for writing: in place if nobody else holds it, else a clone.
     pub(crate) fn open(&mut self) -> OpenRow<'_> {
-        let cells = self.cells.as_mut().expect(LENT);
-        if Arc::get_mut(cells).is_none() {
-            *cells = self.schema.fork(&**cells);
+        let Typed { cells, schema } = self.0.as_mut().expect(LENT);
+        if !is_owned(cells) {
+            *cells = schema.fork(&**cells);
         }
-        let cells = Arc::get_mut(cells).expect("a new clone has one owner");
-        OpenRow { cells, schema: &*self.schema }
+        let cells = Arc::get_mut(cells).expect("who has the only share has it alone");
+        OpenRow { cells, schema: &**schema }
     }
 
     /// Whether writing would be in place.
     pub(crate) fn is_alone(&mut self) -> bool {
-        self.cells.as_mut().is_some_and(|cells| Arc::get_mut(cells).is_some())
+        self.0.as_mut().is_some_and(|typed| is_owned(&mut typed.cells))
     }
 
     pub(crate) fn value(&self, at: usize) -> Result<Value, Error> {
-        self.schema.value(&**self.cells(), at)
+        let Typed { cells, schema } = self.typed();
+        schema.value(&**cells, at)
     }
 
     pub(crate) fn encode(&self, at: usize) -> Result<Blob, Error> {
-        self.schema.encode(&**self.cells(), at)
+        let Typed { cells, schema } = self.typed();
+        schema.encode(&**cells, at)
     }
 
     pub(crate) fn size(&self, at: usize) -> Option<usize> {
-        self.schema.size(&**self.cells(), at)
+        let Typed { cells, schema } = self.typed();
+        schema.size(&**cells, at)
     }
+}
+
+/// Whether nobody else has a share. It is given exclusively, so nobody can come by one meanwhile.
+fn is_owned(cells: &mut Arc<dyn Any + Send + Sync>) -> bool {
+    Arc::strong_count(cells) == 1 && Arc::weak_count(cells) == 0
 }
 
 /// A row that is being written.

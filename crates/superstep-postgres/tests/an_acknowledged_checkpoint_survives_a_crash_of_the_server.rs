@@ -36,12 +36,17 @@ async fn an_acknowledged_checkpoint_survives_a_crash_of_the_server() {
     // Shorter than a crash takes now and then, so that both ways out are seen: going on, and an error.
     let options =
         Options::new(database.url()).pool_size(3).reconnect_max(Duration::from_millis(700));
-    let saver = PostgresSaver::connect(options).await.unwrap();
+    let saver = PostgresSaver::connect(options.clone()).await.unwrap();
+    // The names of its statements are gone with the server.
+    let prepared = PostgresSaver::connect(options.prepared()).await.unwrap();
 
     let done = Arc::new(AtomicBool::new(false));
     let stored = Arc::new(AtomicUsize::new(0));
     let writers: Vec<_> = (0..WRITERS)
-        .map(|n| tokio::spawn(write(saver.clone(), n, done.clone(), stored.clone())))
+        .map(|n| {
+            let saver = if n % 2 == 0 { &saver } else { &prepared };
+            tokio::spawn(write(saver.clone(), n, done.clone(), stored.clone()))
+        })
         .collect();
     for _ in 0..KILLS {
         // Until every writer has got on since the last crash, however fast the machine is.
@@ -82,7 +87,7 @@ async fn an_acknowledged_checkpoint_survives_a_crash_of_the_server() {
     println!(
         "{all} checkpoints acknowledged over {KILLS} crashes, {errors} calls failed and were made again"
     );
-    drop(saver);
+    drop((saver, prepared));
     drop(database);
 }
 

@@ -90,6 +90,8 @@ pub(crate) fn configure(db: &Connection, name: &str, options: &SqliteOptions) ->
         Synchronous::Normal => "NORMAL",
     };
     db.pragma_update(None, "synchronous", synchronous).during(what())?;
+    // Where pages go that a savepoint may have to bring back; by default, a file.
+    db.pragma_update(None, "temp_store", "memory").during(what())?;
     db.set_prepared_statement_cache_capacity(64);
     Ok(())
 }

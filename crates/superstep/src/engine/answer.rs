@@ -6,13 +6,13 @@ use superstep_checkpoint::{
     Blob, Ext, Interrupt, InterruptId, Map, Stored, TaskId, TaskWrites, Value,
 };
 
-use super::attempt::goto_write;
 use super::drive::{CommandInput, Driver, Input, Resume};
 use super::entry::Entry;
 use super::head::{Mark, StartValue, Write};
 use super::ids;
 use super::layout::TASKS;
 use super::open::Start;
+use super::output::goto_write;
 use super::pending::Pending;
 use super::record::RESUME;
 use super::run::Answer;

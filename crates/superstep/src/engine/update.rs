@@ -8,11 +8,11 @@ use superstep_checkpoint::{
 use uuid::Uuid;
 
 use super::apply::{Actor, Applied, apply};
-use super::attempt::{Unwritten, Written, writes_of};
 use super::barrier::apply_error;
 use super::entry::Entry;
 use super::head::{Head, StartValue, Write};
 use super::layout::{ControlKind, END, START};
+use super::output::{Unwritten, Written, writes_of};
 use super::pending::Pending;
 use super::plan::plan;
 use super::record::Recorder;

@@ -6,12 +6,12 @@ use crate::world;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::world::{Faulty, Log, World, assert_says, done, failed, log, look, next};
+use crate::world::{Log, Watched, World, assert_says, done, failed, log, look, next};
 use superstep::prelude::*;
 use superstep::{CompiledGraph, RunError};
 
 /// `a` and `b` side by side, then `after`.
-fn app(saver: &Faulty, world: &World) -> CompiledGraph<Log> {
+fn app(saver: &Watched, world: &World) -> CompiledGraph<Log> {
     let note = |name: &'static str, seconds: u64| {
         move |Ctx(world): Ctx<World>| async move {
             tokio::time::sleep(Duration::from_secs(seconds)).await;
@@ -40,7 +40,7 @@ fn disk_is_full(outcome: Result<Outcome<Log>, RunError>) {
 /// F30: the reference does not wait for the writes of tasks; it tells of the failure when all nodes have run.
 #[tokio::test(start_paused = true)]
 async fn of_what_a_task_wrote() {
-    let (saver, world) = (Faulty::default(), World::new());
+    let (saver, world) = (Watched::default(), World::new());
     let thread = app(&saver, &world).thread("1");
     saver.writes_fail.store(true, Ordering::SeqCst);
     disk_is_full(thread.invoke(log("in")).await);
@@ -55,7 +55,7 @@ async fn of_what_a_task_wrote() {
 /// F30: the checkpoint itself.
 #[tokio::test(start_paused = true)]
 async fn of_a_checkpoint() {
-    let (saver, world) = (Faulty::default(), World::new());
+    let (saver, world) = (Watched::default(), World::new());
     let thread = app(&saver, &world).thread("1");
     thread.invoke(log("in")).interrupt_before(["a"]).await.expect("a breakpoint");
     saver.checkpoints_fail.store(true, Ordering::SeqCst);
@@ -75,7 +75,7 @@ async fn of_a_checkpoint() {
 /// F30: the input; nothing runs.
 #[tokio::test(start_paused = true)]
 async fn of_the_input() {
-    let (saver, world) = (Faulty::default(), World::new());
+    let (saver, world) = (Watched::default(), World::new());
     let thread = app(&saver, &world).thread("1");
     saver.checkpoints_fail.store(true, Ordering::SeqCst);
     disk_is_full(thread.invoke(log("in")).await);
@@ -87,7 +87,7 @@ async fn of_the_input() {
 /// F30: a question that could not be stored was not asked.
 #[tokio::test(start_paused = true)]
 async fn of_a_question() {
-    let saver = Faulty::default();
+    let saver = Watched::default();
     let graph = StateGraph::<Log>::new()
         .add_node("ask", |task: Task| async move { log(task.interrupt::<String>("go?").await) })
         .add_edge(START, "ask")
@@ -105,7 +105,7 @@ async fn of_a_question() {
 /// F30: the result of a recorded call. Handling errors of the call does not hide it.
 #[tokio::test(start_paused = true)]
 async fn of_a_recorded_call() {
-    let (saver, world) = (Faulty::default(), World::new());
+    let (saver, world) = (Watched::default(), World::new());
     let graph = StateGraph::<Log>::new()
         .add_node("pay", |task: Task| async move {
             let charged = task.call("charge", || async { Ok::<i64, NodeError>(42) }).await;

@@ -1,75 +1,9 @@
 //! A graph inside a task is looked for in the saver only if it may be there: a call that is made for the first time finds
 //! nothing, and asking costs a round trip for each task.
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
-
-use crate::world::{Log, World, asked, done, log};
-use superstep::checkpoint::{
-    CheckpointId, Checkpointer, DeltaHistory, Error, Put, Query, Stored, TaskWrites,
-};
+use crate::world::{Log, Watched, World, asked, done, log};
 use superstep::prelude::*;
 use superstep::{CompiledGraph, Durability};
-
-/// A saver in memory that notes where it is asked for something.
-#[derive(Clone, Debug, Default)]
-struct Asked {
-    inner: MemorySaver,
-    namespaces: Arc<Mutex<Vec<String>>>,
-}
-
-impl Asked {
-    /// The nodes of the graphs that were looked for since this was last asked.
-    fn take(&self) -> Vec<String> {
-        let mut namespaces = self.namespaces.lock().unwrap_or_else(PoisonError::into_inner);
-        let names = std::mem::take(&mut *namespaces).into_iter();
-        names.map(|ns| ns.split(':').next().unwrap_or_default().to_owned()).collect()
-    }
-}
-
-impl Checkpointer for Asked {
-    async fn put(&self, put: Put) -> Result<(), Error> {
-        self.inner.put(put).await
-    }
-
-    async fn put_writes(
-        &self,
-        thread: &str,
-        ns: &str,
-        checkpoint: CheckpointId,
-        writes: Vec<TaskWrites>,
-    ) -> Result<(), Error> {
-        self.inner.put_writes(thread, ns, checkpoint, writes).await
-    }
-
-    async fn get(
-        &self,
-        thread: &str,
-        ns: &str,
-        id: Option<CheckpointId>,
-    ) -> Result<Option<Stored>, Error> {
-        self.namespaces.lock().unwrap_or_else(PoisonError::into_inner).push(ns.to_owned());
-        self.inner.get(thread, ns, id).await
-    }
-
-    async fn list(&self, query: Query) -> Result<Vec<Stored>, Error> {
-        self.inner.list(query).await
-    }
-
-    async fn delta_history(
-        &self,
-        thread: &str,
-        ns: &str,
-        id: CheckpointId,
-        channels: &[Arc<str>],
-    ) -> Result<BTreeMap<Arc<str>, DeltaHistory>, Error> {
-        self.inner.delta_history(thread, ns, id, channels).await
-    }
-
-    async fn delete_thread(&self, thread: &str) -> Result<(), Error> {
-        self.inner.delete_thread(thread).await
-    }
-}
 
 /// Two nodes; the second asks if the world is not broken, and breaks down once if it is.
 fn inner() -> CompiledGraph<Log> {
@@ -90,7 +24,7 @@ fn inner() -> CompiledGraph<Log> {
 }
 
 /// The graph as a node, behind another one.
-fn outer(saver: &Asked) -> CompiledGraph<Log> {
+fn outer(saver: &Watched) -> CompiledGraph<Log> {
     let node = inner().as_node(|_: &Log| Log::update(), |inner: Log| Log::update().log(inner.log));
     let graph = StateGraph::<Log>::new()
         .add_node("first", || log("first"))
@@ -102,22 +36,22 @@ fn outer(saver: &Asked) -> CompiledGraph<Log> {
 
 #[tokio::test]
 async fn until_it_may_be_there() {
-    let saver = Asked::default();
+    let saver = Watched::default();
     for durability in [Durability::Sync, Durability::Async, Durability::Exit] {
         let graph = outer(&saver).with_context(World::new());
         let thread = graph.thread(format!("{durability:?}"));
         assert_eq!(asked(thread.invoke(log("in")).durability(durability).await), ["well?"]);
-        assert_eq!(saver.take(), [""], "{durability:?}: nobody has called the graph");
+        assert_eq!(saver.take_looked_for(), [""], "{durability:?}: nobody has called the graph");
         let state = done(thread.resume("yes").durability(durability).await);
         assert_eq!(state.log, ["in", "first", "one", "yes"]);
-        assert_eq!(saver.take(), ["", "sub"], "{durability:?}: it goes on where it was");
+        assert_eq!(saver.take_looked_for(), ["", "sub"], "{durability:?}: it goes on where it was");
     }
 }
 
 /// The second attempt of a node makes its calls anew, and the graph in one of them has stored something in the first.
 #[tokio::test(start_paused = true)]
 async fn unless_an_attempt_before_this_one_was_there() {
-    let saver = Asked::default();
+    let saver = Watched::default();
     let inner = inner();
     let graph = StateGraph::<Log>::new()
         .add_node("sub", move |task: Task| {
@@ -138,5 +72,5 @@ async fn unless_an_attempt_before_this_one_was_there() {
         .with_context(World::broken());
     let thread = graph.thread("1");
     assert_eq!(asked(thread.invoke(log("in")).await), ["well?"]);
-    assert_eq!(saver.take(), ["", "sub"], "the second attempt looks for the graph");
+    assert_eq!(saver.take_looked_for(), ["", "sub"], "the second attempt looks for the graph");
 }

@@ -1,10 +1,11 @@
 //! What the tests of the promises share: a small state, a world that nodes act on, and a saver that fails on demand.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use superstep::checkpoint::{
-    CheckpointId, Checkpointer, Error, Interrupt, Put, Query, Stored, TaskWrites,
+    CheckpointId, Checkpointer, DeltaHistory, Error, Interrupt, Put, Query, Stored, TaskWrites,
 };
 use superstep::prelude::*;
 use superstep::{CompiledGraph, Snapshot, Thread};
@@ -154,19 +155,29 @@ pub(crate) async fn checkpoints<S: State, O: Send + 'static>(thread: &Thread<S, 
     thread.get_state_history().raw().await.expect("history").len()
 }
 
-/// A saver in memory that stores nothing while it is told to fail.
+/// A saver in memory that stores nothing while it is told to fail, and notes what is looked for.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Faulty {
+pub(crate) struct Watched {
     pub(crate) inner: MemorySaver,
     pub(crate) writes_fail: Arc<AtomicBool>,
     pub(crate) checkpoints_fail: Arc<AtomicBool>,
+    looked_for: Arc<Mutex<Vec<String>>>,
+}
+
+impl Watched {
+    /// The nodes whose graphs were looked for since this was last asked; the outermost graph has no name.
+    pub(crate) fn take_looked_for(&self) -> Vec<String> {
+        let mut looked_for = self.looked_for.lock().unwrap_or_else(PoisonError::into_inner);
+        let names = std::mem::take(&mut *looked_for).into_iter();
+        names.map(|ns| ns.split(':').next().unwrap_or_default().to_owned()).collect()
+    }
 }
 
 fn full() -> Error {
     Error::backend("cannot store", "the disk is full")
 }
 
-impl Checkpointer for Faulty {
+impl Checkpointer for Watched {
     async fn put(&self, put: Put) -> Result<(), Error> {
         if self.checkpoints_fail.load(Ordering::SeqCst) {
             return Err(full());
@@ -193,11 +204,22 @@ impl Checkpointer for Faulty {
         ns: &str,
         id: Option<CheckpointId>,
     ) -> Result<Option<Stored>, Error> {
+        self.looked_for.lock().unwrap_or_else(PoisonError::into_inner).push(ns.to_owned());
         self.inner.get(thread, ns, id).await
     }
 
     async fn list(&self, query: Query) -> Result<Vec<Stored>, Error> {
         self.inner.list(query).await
+    }
+
+    async fn delta_history(
+        &self,
+        thread: &str,
+        ns: &str,
+        id: CheckpointId,
+        channels: &[Arc<str>],
+    ) -> Result<BTreeMap<Arc<str>, DeltaHistory>, Error> {
+        self.inner.delta_history(thread, ns, id, channels).await
     }
 
     async fn delete_thread(&self, thread: &str) -> Result<(), Error> {

@@ -233,6 +233,11 @@ impl Checkpointer for Still {
         wait(async move { saver.put(put).await })
     }
 
+    async fn put_all(&self, puts: Vec<Put>) -> Result<(), Error> {
+        let saver = self.0.clone();
+        wait(async move { saver.put_all(puts).await })
+    }
+
     async fn put_writes(
         &self,
         thread: &str,

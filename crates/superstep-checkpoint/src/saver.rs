@@ -49,6 +49,21 @@ pub trait Checkpointer: Send + Sync + 'static {
     /// written by somebody else.
     fn put(&self, put: Put) -> impl Future<Output = Result<(), Error>> + Send;
 
+    /// Stores checkpoints in this order, each as [`put`](Self::put) does.
+    ///
+    /// What costs a trip to a server or a disk is worth doing once for all of them. The default stores one after the other.
+    ///
+    /// # Errors
+    /// Those of `put` for the first that cannot be stored. None after it is stored; those before it may be.
+    fn put_all(&self, puts: Vec<Put>) -> impl Future<Output = Result<(), Error>> + Send {
+        async move {
+            for put in puts {
+                self.put(put).await?;
+            }
+            Ok(())
+        }
+    }
+
     /// Stores writes of tasks beside a checkpoint, whether or not it is still the head.
     ///
     /// # Errors
@@ -245,6 +260,11 @@ impl AnyCheckpointer {
         self.0.put(put).await
     }
 
+    /// See [`Checkpointer::put_all`].
+    pub async fn put_all(&self, puts: Vec<Put>) -> Result<(), Error> {
+        self.0.put_all(puts).await
+    }
+
     /// See [`Checkpointer::put_writes`].
     pub async fn put_writes(
         &self,
@@ -322,6 +342,7 @@ impl fmt::Debug for AnyCheckpointer {
 /// The object-safe twin of [`Checkpointer`].
 trait Erased: Send + Sync {
     fn put(&self, put: Put) -> BoxFuture<'_, Result<(), Error>>;
+    fn put_all(&self, puts: Vec<Put>) -> BoxFuture<'_, Result<(), Error>>;
     fn put_writes<'a>(
         &'a self,
         thread: &'a str,
@@ -354,6 +375,10 @@ trait Erased: Send + Sync {
 impl<C: Checkpointer> Erased for C {
     fn put(&self, put: Put) -> BoxFuture<'_, Result<(), Error>> {
         Box::pin(Checkpointer::put(self, put))
+    }
+
+    fn put_all(&self, puts: Vec<Put>) -> BoxFuture<'_, Result<(), Error>> {
+        Box::pin(Checkpointer::put_all(self, puts))
     }
 
     fn put_writes<'a>(

@@ -16,6 +16,7 @@ enum Fault {
     FillsSlotsAgain,
     LosesWritesOfPut,
     KeepsWritesOfConflicts,
+    GoesOnAfterRefusal,
     RecodesValues,
     ListsOldestFirst,
     IgnoresFilters,
@@ -69,6 +70,17 @@ impl Checkpointer for Broken {
             _ => {}
         }
         self.0.put(put).await
+    }
+
+    async fn put_all(&self, puts: Vec<Put>) -> Result<(), Error> {
+        let mut result = Ok(());
+        for put in puts {
+            match self.put(put).await {
+                Err(error) if self.1 == Fault::GoesOnAfterRefusal => result = Err(error),
+                done => done?,
+            }
+        }
+        result
     }
 
     async fn put_writes(
@@ -135,6 +147,7 @@ async fn broken_savers_are_found_out() {
         (Fault::FillsSlotsAgain, "writes::a_filled_slot_keeps_its_first_value"),
         (Fault::LosesWritesOfPut, "writers::writes_come_with_their_checkpoint_or_not_at_all"),
         (Fault::KeepsWritesOfConflicts, "writers::a_conflict_stores_no_writes"),
+        (Fault::GoesOnAfterRefusal, "writers::none_of_several_is_stored_after_one_that_is_refused"),
         (Fault::RecodesValues, "put::values_come_back_with_their_tag_and_bytes"),
         (Fault::ListsOldestFirst, "list::newest_first"),
         (Fault::IgnoresFilters, "list::by_metadata"),

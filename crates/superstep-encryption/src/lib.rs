@@ -85,6 +85,17 @@ impl<C: Checkpointer> Encrypted<C> {
         Ok(())
     }
 
+    async fn seal_put(&self, mut put: Put) -> Result<Put, Error> {
+        let (thread, ns) = (put.thread.clone(), put.ns.clone());
+        if !put.writes.is_empty() {
+            let parent = wire::parent_of_writes(&put)?;
+            let writes = std::mem::take(&mut put.writes);
+            put.writes = self.seal_writes(&thread, &ns, parent, writes).await?;
+        }
+        self.seal_values(&thread, &ns, &mut put.checkpoint)?;
+        Ok(put)
+    }
+
     async fn seal_writes(
         &self,
         thread: &str,
@@ -194,15 +205,24 @@ impl<C: Checkpointer> Encrypted<C> {
 }
 
 impl<C: Checkpointer> Checkpointer for Encrypted<C> {
-    async fn put(&self, mut put: Put) -> Result<(), Error> {
-        let (thread, ns) = (put.thread.clone(), put.ns.clone());
-        if !put.writes.is_empty() {
-            let parent = wire::parent_of_writes(&put)?;
-            let writes = std::mem::take(&mut put.writes);
-            put.writes = self.seal_writes(&thread, &ns, parent, writes).await?;
+    async fn put(&self, put: Put) -> Result<(), Error> {
+        self.inner.put(self.seal_put(put).await?).await
+    }
+
+    async fn put_all(&self, puts: Vec<Put>) -> Result<(), Error> {
+        // What is expected is translated to what is stored, so what comes before has to be.
+        let compares = |put: &Put| put.writes.iter().any(|writes| writes.expected.is_some());
+        let together = !puts.iter().skip(1).any(compares);
+        let mut sealed = Vec::with_capacity(puts.len());
+        for put in puts {
+            let put = self.seal_put(put).await?;
+            if together {
+                sealed.push(put);
+            } else {
+                self.inner.put(put).await?;
+            }
         }
-        self.seal_values(&thread, &ns, &mut put.checkpoint)?;
-        self.inner.put(put).await
+        self.inner.put_all(sealed).await
     }
 
     async fn put_writes(

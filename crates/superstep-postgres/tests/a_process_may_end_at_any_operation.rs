@@ -38,6 +38,10 @@ impl Checkpointer for Elsewhere {
         self.ask(|inner| async move { inner.put(put).await }).await
     }
 
+    async fn put_all(&self, puts: Vec<Put>) -> Result<(), Error> {
+        self.ask(|inner| async move { inner.put_all(puts).await }).await
+    }
+
     async fn put_writes(
         &self,
         thread: &str,

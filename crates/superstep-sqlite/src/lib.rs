@@ -155,6 +155,11 @@ impl Checkpointer for SqliteSaver {
         self.0.write(move |db| row.store(db)).await
     }
 
+    async fn put_all(&self, puts: Vec<Put>) -> Result<(), Error> {
+        let rows: Vec<_> = puts.into_iter().map(write::Row::new).collect::<Result<_, _>>()?;
+        self.0.write(move |db| rows.iter().try_for_each(|row| row.store(db))).await
+    }
+
     async fn put_writes(
         &self,
         thread: &str,

@@ -17,8 +17,9 @@ use crate::schema;
 
 /// How many requests are committed together at most. Beyond that the first would wait for the last without gain.
 const BATCH_MAX: usize = 512;
-/// How long the thread that writes looks out for the next request before it sleeps.
-const ALERT: Duration = Duration::from_micros(50);
+/// How long the thread that writes looks out for the next request before it sleeps. A run has the next superstep some 100
+/// microseconds after it was woken up, and waking up a thread that sleeps takes half as long again.
+const ALERT: Duration = Duration::from_micros(200);
 
 /// Whether a database is made if it is not there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

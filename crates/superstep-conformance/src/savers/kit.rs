@@ -172,6 +172,19 @@ impl Line {
         Ok(ids)
     }
 
+    /// What would be stored next, one on top of the other. Each but the first has a write beside the one before it.
+    pub(crate) fn several(&mut self, count: i64) -> Vec<Put> {
+        let mut next = |nth| {
+            let mut put = self.next();
+            if nth > 0 {
+                put.writes = vec![writes(1, &[("a", nth)])];
+            }
+            self.head = Some(put.checkpoint.id);
+            put
+        };
+        (0..count).map(&mut next).collect()
+    }
+
     /// Another writer that knows what this one knows.
     pub(crate) fn rival(&self, saver: &AnyCheckpointer) -> Self {
         Self {

@@ -54,6 +54,8 @@ cases! {
         channels_may_come_and_go,
         a_checkpoint_stored_again_is_replaced_and_keeps_its_writes,
         versions_seen_and_updated_channels_come_back,
+        several_checkpoints_are_stored_in_their_order,
+        several_checkpoints_may_be_of_several_threads,
         what_one_handle_stored_the_other_sees;
     writes:
         writes_are_seen_beside_their_checkpoint,
@@ -72,6 +74,8 @@ cases! {
         a_second_writer_gets_a_conflict,
         two_first_checkpoints_conflict,
         a_conflict_stores_no_writes,
+        a_conflict_of_the_first_of_several_stores_none,
+        none_of_several_is_stored_after_one_that_is_refused,
         a_superseded_writer_can_read_and_go_on,
         a_branch_from_an_older_checkpoint_names_the_head,
         writes_come_with_their_checkpoint_or_not_at_all,

@@ -221,6 +221,37 @@ pub(crate) async fn versions_seen_and_updated_channels_come_back(
     Ok(())
 }
 
+pub(crate) async fn several_checkpoints_are_stored_in_their_order(subject: Subject) -> Case {
+    let mut line = Line::new(&subject.saver, "t", "");
+    let several = line.several(3);
+    let wanted: Vec<_> = several.iter().map(|put| put.checkpoint.clone()).collect();
+    subject.saver.put_all(several).await?;
+    for (nth, checkpoint) in wanted.iter().enumerate() {
+        let stored = read(&subject.other, "t", "", Some(checkpoint.id)).await?;
+        same(&stored.checkpoint, checkpoint, "the checkpoint")?;
+        let before = nth.checked_sub(1).map(|before| wanted[before].id);
+        same(stored.parent, before, "its parent")?;
+    }
+    same(line.written(wanted[0].id).await?, ["1 1 0 a=1"], "writes beside the first")?;
+    same(line.written(wanted[1].id).await?, ["1 1 0 a=2"], "writes beside the second")?;
+    // The next one goes on top of them.
+    line.put().await.map(drop)
+}
+
+pub(crate) async fn several_checkpoints_may_be_of_several_threads(subject: Subject) -> Case {
+    let mut lines = [("t", ""), ("t", "child:1"), ("u", "")]
+        .map(|(thread, ns)| Line::new(&subject.saver, thread, ns));
+    let first = lines.iter_mut().flat_map(|line| line.several(1)).collect();
+    subject.saver.put_all(first).await?;
+    let second = lines.iter_mut().flat_map(|line| line.several(2)).collect();
+    subject.saver.put_all(second).await?;
+    for line in &lines {
+        same(Some(line.read(None).await?.checkpoint.id), line.head, "the head")?;
+    }
+    subject.saver.put_all(Vec::new()).await?;
+    Ok(())
+}
+
 pub(crate) async fn what_one_handle_stored_the_other_sees(subject: Subject) -> Case {
     let mut line = Line::new(&subject.saver, "t", "");
     for _ in 0..20 {

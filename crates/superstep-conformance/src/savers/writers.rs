@@ -61,6 +61,31 @@ pub(crate) async fn a_conflict_stores_no_writes(subject: Subject) -> Case {
     ensure(first.written(old).await?.is_empty(), "the writes of the conflict were stored")
 }
 
+pub(crate) async fn a_conflict_of_the_first_of_several_stores_none(subject: Subject) -> Case {
+    let mut first = Line::new(&subject.saver, "t", "");
+    let old = first.put().await?;
+    let mut second = first.rival(&subject.other);
+    let new = first.put().await?;
+    let late = second.several(2);
+    same(conflict(subject.other.put_all(late).await)?, (Some(old), Some(new)), "the heads")?;
+    same(ids(&subject.saver, of("t")).await?, [new, old], "what is stored")
+}
+
+pub(crate) async fn none_of_several_is_stored_after_one_that_is_refused(subject: Subject) -> Case {
+    let mut line = Line::new(&subject.saver, "t", "");
+    let head = line.put().await?;
+    let mut several = line.several(3);
+    let [first, second, third] = [0, 1, 2].map(|nth: usize| several[nth].checkpoint.id);
+    several[1].head = Some(head);
+    // Its own head is named rightly, as if the one before it had been stored.
+    several[2].head = Some(first);
+    conflict(subject.saver.put_all(several).await)?;
+    let stored = ids(&subject.saver, of("t")).await?;
+    ensure(!stored.contains(&second), "the one that is refused is stored")?;
+    ensure(!stored.contains(&third), "one after the one that is refused is stored")?;
+    ensure(line.written(head).await?.is_empty(), "writes of one that is refused are stored")
+}
+
 pub(crate) async fn a_superseded_writer_can_read_and_go_on(subject: Subject) -> Case {
     let mut first = Line::new(&subject.saver, "t", "");
     first.put().await?;

@@ -101,6 +101,10 @@ impl Checkpointer for PostgresSaver {
         store::put(&self.db, &put).await
     }
 
+    async fn put_all(&self, puts: Vec<Put>) -> Result<(), Error> {
+        store::put_all(&self.db, &puts).await
+    }
+
     async fn put_writes(
         &self,
         thread: &str,

@@ -4,10 +4,10 @@
 //! statement for each combination of parts that a call may need. It stores everything or, if anything is not as it mostly is,
 //! nothing. Why, and whether it can be stored all the same, is for the statements of [`store`](super::store) to find out.
 
-use superstep_checkpoint::{CheckpointId, Put};
+use superstep_checkpoint::CheckpointId;
 use tokio_postgres::types::Type;
 
-use super::rows::{BlobRows, CheckpointRows, WriteRows};
+use super::rows::{BlobRows, CheckpointRows, Sheet, WriteRows};
 use super::store::{LOCK_NAMESPACE, LOCK_THREAD, bind_columns};
 use crate::db::{Db, Statement};
 use crate::failure::Failure;
@@ -91,37 +91,39 @@ pub(super) fn fits(writes: &WriteRows<'_>) -> bool {
     writes.cleared.is_empty() && writes.expected.tasks.is_empty()
 }
 
-/// Stores a checkpoint, and says whether it did.
-///
-/// That the parent is there, beside which the writes go, is known if it is the head.
-pub(super) async fn put(
-    db: &Db,
-    put: &Put,
-    writes: &WriteRows<'_>,
-    rows: &CheckpointRows<'_>,
-) -> Result<bool, Failure> {
-    if !fits(writes) || !(put.writes.is_empty() || put.parent == put.head) {
-        return Ok(false);
+/// Stores checkpoints each of which continues the one before it, and says how many it did, from the first on.
+pub(super) async fn put(db: &Db, sheets: &[Sheet<'_>]) -> Result<usize, Failure> {
+    let fitting = sheets.iter().take_while(|sheet| sheet.is_plain()).count();
+    let Some(first) = sheets.first().filter(|_| fitting > 0) else { return Ok(0) };
+    let lock = Statement::new(LOCK_NAMESPACE).text(&first.thread).text(&first.ns);
+    let statements: Vec<_> = sheets[..fitting].iter().map(Sheet::statement).collect();
+    let all: Vec<_> = std::iter::once(&lock).chain(&statements).collect();
+    let answers = db.transact(&all).await?;
+    Ok(answers[1..].iter().take_while(|rows| !rows.is_empty()).count())
+}
+
+impl Sheet<'_> {
+    /// That the parent is there, beside which the writes go, is known if it is the head.
+    fn is_plain(&self) -> bool {
+        fits(&self.writes) && (self.put.writes.is_empty() || self.put.parent == self.put.head)
     }
-    let (thread, ns) = (&*put.thread, &*put.ns);
-    let id = put.checkpoint.id.to_string();
-    let parent = put.parent.map(|id| id.to_string());
-    let head = put.head.map(|id| id.to_string());
-    let BlobRows { channels, versions, types, blobs } = &rows.blobs;
-    let lock = Statement::new(LOCK_NAMESPACE).text(&thread).text(&ns);
-    let sql = text(writes, rows);
-    let statement = bind_columns(Statement::new(sql).text(&thread).text(&ns).text(&parent), writes)
-        .text(&id)
-        .text(&head)
-        .text(&rows.checkpoint)
-        .text(&rows.metadata)
-        .texts(channels)
-        .texts(versions)
-        .texts(types)
-        .bind(blobs, Type::BYTEA_ARRAY)
-        .texts(&rows.needed.channels)
-        .texts(&rows.needed.versions);
-    has_row(db, &lock, &statement).await
+
+    fn statement(&self) -> Statement<'_> {
+        let BlobRows { channels, versions, types, blobs } = &self.rows.blobs;
+        let statement = Statement::new(text(&self.writes, &self.rows));
+        let statement = statement.text(&self.thread).text(&self.ns).text(&self.parent);
+        bind_columns(statement, &self.writes)
+            .text(&self.id)
+            .text(&self.head)
+            .text(&self.rows.checkpoint)
+            .text(&self.rows.metadata)
+            .texts(channels)
+            .texts(versions)
+            .texts(types)
+            .bind(blobs, Type::BYTEA_ARRAY)
+            .texts(&self.rows.needed.channels)
+            .texts(&self.rows.needed.versions)
+    }
 }
 
 /// The statement with the parts that are needed.
@@ -153,15 +155,7 @@ pub(super) async fn put_writes(
     let lock = &Statement::new(LOCK_THREAD).text(&thread);
     let statement = Statement::new(PUT_WRITES).text(&thread).text(&ns).text(&id);
     let statement = &bind_columns(statement, writes);
-    db.insist(move |_| has_row(db, lock, statement)).await
-}
-
-/// Runs a statement when the lock is had, and says whether it gave a row.
-async fn has_row(
-    db: &Db,
-    lock: &Statement<'_>,
-    statement: &Statement<'_>,
-) -> Result<bool, Failure> {
-    let answers = db.transact(&[lock, statement]).await?;
+    let stored = db.insist(move |_| async move { db.transact(&[lock, statement]).await });
+    let answers = stored.await?;
     Ok(answers.last().is_some_and(|rows| !rows.is_empty()))
 }

@@ -11,6 +11,44 @@ use superstep_checkpoint::{
 use super::inline::{self, Place};
 use crate::text::{check_text, json_has_nul};
 
+/// A checkpoint with everything that statements take of it.
+#[derive(Debug)]
+pub(super) struct Sheet<'a> {
+    pub(super) put: &'a Put,
+    pub(super) thread: &'a str,
+    pub(super) ns: &'a str,
+    pub(super) id: String,
+    pub(super) parent: Option<String>,
+    pub(super) head: Option<String>,
+    pub(super) writes: WriteRows<'a>,
+    pub(super) rows: CheckpointRows<'a>,
+}
+
+impl<'a> Sheet<'a> {
+    pub(super) fn new(put: &'a Put) -> Result<Self, Error> {
+        check_text("thread", &put.thread)?;
+        check_text("namespace", &put.ns)?;
+        if !put.writes.is_empty() {
+            wire::parent_of_writes(put)?;
+        }
+        Ok(Self {
+            put,
+            thread: &put.thread,
+            ns: &put.ns,
+            id: put.checkpoint.id.to_string(),
+            parent: put.parent.map(|id| id.to_string()),
+            head: put.head.map(|id| id.to_string()),
+            writes: WriteRows::new(&put.writes)?,
+            rows: CheckpointRows::new(put)?,
+        })
+    }
+
+    /// Whether it goes on top of another one.
+    pub(super) fn continues(&self, other: &Self) -> bool {
+        (self.thread, self.ns) == (other.thread, other.ns) && self.head.as_ref() == Some(&other.id)
+    }
+}
+
 /// Writes of tasks, a list for each column.
 #[derive(Debug, Default)]
 pub(super) struct WriteRows<'a> {

@@ -13,7 +13,7 @@ use tokio_postgres::types::Type;
 
 use super::plain;
 use super::read::column;
-use super::rows::{BlobRows, CheckpointRows, WriteRows};
+use super::rows::{BlobRows, Sheet, WriteRows};
 use crate::db::{Attempt, Db, Statement};
 use crate::failure::Failure;
 use crate::text::check_text;
@@ -126,51 +126,57 @@ const PUT: &str = concat!(
     SELECT go, head, there, parent_there, overtaken, rows_missing FROM gate"
 );
 
+/// Stores checkpoints one after the other, in one go if each continues the one before it and nothing is in the way.
+pub(super) async fn put_all(db: &Db, puts: &[Put]) -> Result<(), Error> {
+    let mut sheets = puts.iter().map(Sheet::new).collect::<Result<Vec<_>, _>>()?;
+    let mut before = Attempt::First;
+    let mut stored = 0;
+    if sheets.len() > 1 && sheets.windows(2).all(|pair| pair[1].continues(&pair[0])) {
+        match plain::put(db, &sheets).await {
+            Ok(count) => stored = count,
+            Err(Failure::Lost(_)) => before = Attempt::Again,
+            Err(Failure::Undone(_)) => {}
+            Err(failure) => return Err(told(&sheets[0], failure)),
+        }
+    }
+    for sheet in &mut sheets[stored..] {
+        put_sheet(db, sheet, before).await?;
+    }
+    Ok(())
+}
+
 /// Stores a checkpoint.
 ///
 /// If the connection is lost, nobody knows whether it was stored; then it is asked for by its id, and stored if it is not
 /// there.
 pub(super) async fn put(db: &Db, put: &Put) -> Result<(), Error> {
-    check_text("thread", &put.thread)?;
-    check_text("namespace", &put.ns)?;
-    if !put.writes.is_empty() {
-        wire::parent_of_writes(put)?;
-    }
-    let writes = &WriteRows::new(&put.writes)?;
-    let mut rows = CheckpointRows::new(put)?;
-    let failed = |failure: Failure| {
-        failure
-            .told(|| format!("store checkpoint {} of thread `{}`", put.checkpoint.id, put.thread))
-    };
-    let rows_missing = send(db, put, writes, &rows).await.map_err(failed)??;
-    if rows_missing {
+    put_sheet(db, &mut Sheet::new(put)?, Attempt::First).await
+}
+
+async fn put_sheet(db: &Db, sheet: &mut Sheet<'_>, before: Attempt) -> Result<(), Error> {
+    let sent = send(db, sheet, before).await;
+    if sent.map_err(|failure| told(sheet, failure))?? {
         // The other engine stored values in the checkpoint that have rows here.
-        let needed = std::mem::take(&mut rows.needed);
-        rows.blobs.append(needed);
-        send(db, put, writes, &rows).await.map_err(failed)??;
+        let needed = std::mem::take(&mut sheet.rows.needed);
+        sheet.rows.blobs.append(needed);
+        send(db, sheet, before).await.map_err(|failure| told(sheet, failure))??;
     }
     Ok(())
+}
+
+fn told(sheet: &Sheet<'_>, failure: Failure) -> Error {
+    failure.told(|| format!("store checkpoint {} of thread `{}`", sheet.id, sheet.thread))
 }
 
 /// Sends a checkpoint. Says whether nothing was stored because rows that are needed are not there.
 ///
 /// What was sent before may be stored, which only the statement here can tell from a conflict.
-async fn send(
-    db: &Db,
-    put: &Put,
-    writes: &WriteRows<'_>,
-    rows: &CheckpointRows<'_>,
-) -> Result<Result<bool, Error>, Failure> {
-    let (thread, ns) = (&*put.thread, &*put.ns);
-    let id = put.checkpoint.id.to_string();
-    let parent = put.parent.map(|id| id.to_string());
-    let head = put.head.map(|id| id.to_string());
-    let has_writes = !put.writes.is_empty();
-    let (thread, ns, id, parent, head, has_writes) =
-        (&thread, &ns, &id, &parent, &head, &has_writes);
+async fn send(db: &Db, sheet: &Sheet<'_>, before: Attempt) -> Result<Result<bool, Error>, Failure> {
+    let Sheet { put, thread, ns, id, parent, head, writes, rows } = sheet;
+    let has_writes = &!put.writes.is_empty();
     db.insist(move |attempt| async move {
-        let again = attempt == Attempt::Again;
-        if !again && plain::put(db, put, writes, rows).await? {
+        let again = before == Attempt::Again || attempt == Attempt::Again;
+        if !again && plain::put(db, std::slice::from_ref(sheet)).await? == 1 {
             return Ok(Ok(false));
         }
         let lock = Statement::new(LOCK_NAMESPACE).text(thread).text(ns);

@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use superstep_checkpoint::{
-    AnyCheckpointer, CheckpointId, Interrupt, InterruptId, Metadata, Source, TaskWrites, Value,
+    AnyCheckpointer, CheckpointId, Interrupt, InterruptId, Metadata, Put, Source, TaskWrites, Value,
 };
 use tracing::{Instrument, Span};
 
@@ -150,6 +150,8 @@ pub(super) struct Driver {
     pub(super) seeds: HashMap<String, Vec<Value>>,
     /// Writes that go with the next checkpoint.
     pub(super) unsaved: Vec<TaskWrites>,
+    /// A checkpoint that is stored together with the next one.
+    pub(super) held: Option<Box<Put>>,
     /// What is being stored while tasks run.
     pub(super) background: Option<Saving>,
     /// A checkpoint that was made but, storing only at the end, not stored.
@@ -216,6 +218,7 @@ impl Driver {
             replaying: false,
             seeds: HashMap::new(),
             unsaved: Vec::new(),
+            held: None,
             background: None,
             dirty: false,
             graph,

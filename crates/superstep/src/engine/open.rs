@@ -11,7 +11,7 @@ use super::head::{StartValue, Write};
 use super::ids;
 use super::layout::ControlKind;
 use super::pending::Pending;
-use super::plan::plan;
+use super::plan::{plan, plan_each};
 use super::slots;
 use super::superstep::lock;
 use crate::error::RunError;
@@ -208,6 +208,18 @@ impl Driver {
         self.force_dropped_deltas();
         self.pending.clear();
         self.recorder.drop_unknown_triggers(&self.setting.layout);
-        self.save(Source::Input).await
+        match self.advance(Source::Input) {
+            true if self.is_next_unseen() => self.hold(),
+            true => self.put().await,
+            false => Ok(()),
+        }
+    }
+
+    /// Whether the next superstep only takes the input in, which is nothing that anybody sees or that runs anybody's code.
+    fn is_next_unseen(&self) -> bool {
+        let mut unseen = !self.setting.emitter.wants_checkpoints();
+        let nodes = &self.setting.layout.nodes;
+        plan_each(&self.setting.layout, &self.head, |next| unseen &= nodes[next.node].hidden);
+        unseen
     }
 }

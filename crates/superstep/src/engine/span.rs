@@ -55,7 +55,7 @@ pub(super) fn task(task: &Task) -> Span {
     span
 }
 
-/// Storing one checkpoint.
+/// Storing a checkpoint, and with it one that was held back.
 pub(super) fn commit(put: &Put) -> Span {
     debug_span!(
         target: "superstep",

@@ -60,8 +60,31 @@ impl Driver {
 
     /// Stores the current checkpoint.
     pub(super) async fn put(&mut self) -> Result<(), RunError> {
-        let (Some(saver), Some(thread)) = (&self.setting.saver, &self.setting.run.thread) else {
+        let Some(put) = self.record()? else { return Ok(()) };
+        self.settle_background().await?;
+        let held = self.held.take();
+        // No task may run before the input of its run is stored.
+        let meanwhile = self.setting.run.durability == Durability::Async && held.is_none();
+        let saving = self.saving(held, put);
+        if meanwhile {
+            self.background = Some(Box::pin(saving));
             return Ok(());
+        }
+        Ok(saving.await?)
+    }
+
+    /// Makes the current checkpoint ready to go with the next one, in one operation.
+    ///
+    /// Nothing may happen before that one which could be noticed.
+    pub(super) fn hold(&mut self) -> Result<(), RunError> {
+        self.held = self.record()?.map(Box::new);
+        Ok(())
+    }
+
+    /// What there is to store of the current checkpoint, which from now on counts as stored.
+    fn record(&mut self) -> Result<Option<Put>, RunError> {
+        let (Some(_), Some(thread)) = (&self.setting.saver, &self.setting.run.thread) else {
+            return Ok(None);
         };
         let (checkpoint, changed) =
             self.recorder.checkpoint(&self.setting.layout, &mut self.head, self.id)?;
@@ -81,31 +104,47 @@ impl Driver {
             metadata,
             changed,
         };
-        let saver = saver.clone();
-        let span = span::commit(&put);
-        match self.setting.run.durability {
-            Durability::Async => {
-                self.settle().await?;
-                let around = self.caller.as_ref().map(|caller| caller.superstep.clone());
-                let stored = async move {
-                    // What a graph inside a task has done must not outlive the superstep that it was done for.
-                    if let Some(around) = around {
-                        around.stored.pass().await;
-                    }
-                    saver.put(put).await
-                };
-                self.background = Some(Box::pin(stored.instrument(span)));
-            }
-            Durability::Sync | Durability::Exit => saver.put(put).instrument(span).await?,
-        }
         self.stored = Some(self.id);
         self.known_head = Some(self.id);
         self.dirty = false;
-        Ok(())
+        Ok(Some(put))
     }
 
-    /// Waits until what is being stored is stored.
+    /// Stores a checkpoint, and the one that was held back for it.
+    fn saving(
+        &self,
+        held: Option<Box<Put>>,
+        put: Put,
+    ) -> impl Future<Output = Result<(), Error>> + Send + use<> {
+        let saver = self.setting.saver.clone();
+        let meanwhile = self.setting.run.durability == Durability::Async;
+        let around = self.caller.as_ref().filter(|_| meanwhile);
+        let around = around.map(|caller| caller.superstep.clone());
+        let span = span::commit(&put);
+        let saving = async move {
+            // What a graph inside a task has done must not outlive the superstep that it was done for.
+            if let Some(around) = around {
+                around.stored.pass().await;
+            }
+            match (saver, held) {
+                (Some(saver), None) => saver.put(put).await,
+                (Some(saver), Some(held)) => saver.put_all(vec![*held, put]).await,
+                (None, _) => Ok(()),
+            }
+        };
+        saving.instrument(span)
+    }
+
+    /// Waits until what is being stored is stored, and with it what was held back.
     pub(super) async fn settle(&mut self) -> Result<(), Error> {
+        self.settle_background().await?;
+        match self.held.take() {
+            Some(held) => self.saving(None, *held).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn settle_background(&mut self) -> Result<(), Error> {
         match self.background.take() {
             Some(saving) => saving.await,
             None => Ok(()),

@@ -162,6 +162,7 @@ pub(crate) struct Watched {
     pub(crate) writes_fail: Arc<AtomicBool>,
     pub(crate) checkpoints_fail: Arc<AtomicBool>,
     looked_for: Arc<Mutex<Vec<String>>>,
+    stored: Arc<Mutex<Vec<Vec<i64>>>>,
 }
 
 impl Watched {
@@ -171,6 +172,11 @@ impl Watched {
         let names = std::mem::take(&mut *looked_for).into_iter();
         names.map(|ns| ns.split(':').next().unwrap_or_default().to_owned()).collect()
     }
+
+    /// The steps of the checkpoints that were stored, those together that were stored in one operation.
+    pub(crate) fn stored(&self) -> Vec<Vec<i64>> {
+        self.stored.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
 }
 
 fn full() -> Error {
@@ -179,10 +185,17 @@ fn full() -> Error {
 
 impl Checkpointer for Watched {
     async fn put(&self, put: Put) -> Result<(), Error> {
+        self.put_all(vec![put]).await
+    }
+
+    async fn put_all(&self, puts: Vec<Put>) -> Result<(), Error> {
         if self.checkpoints_fail.load(Ordering::SeqCst) {
             return Err(full());
         }
-        self.inner.put(put).await
+        let steps = puts.iter().map(|put| put.metadata.step).collect();
+        self.inner.put_all(puts).await?;
+        self.stored.lock().unwrap_or_else(PoisonError::into_inner).push(steps);
+        Ok(())
     }
 
     async fn put_writes(

@@ -107,11 +107,12 @@ impl Workers {
     }
 
     /// Runs `work` in a transaction it may share with others. What it changed is on the disk when this returns `Ok`, and
-    /// taken back when it returns an error.
+    /// taken back when it returns an error; for that, it may be run a second time. What makes or changes tables has to run
+    /// [`apart`].
     pub(crate) async fn write<T, F>(&self, work: F) -> Result<T, Error>
     where
         T: Send + 'static,
-        F: FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
+        F: Fn(&Connection) -> Result<T, Error> + Send + 'static,
     {
         self.ask(&self.writer, work).await
     }
@@ -120,7 +121,7 @@ impl Workers {
     pub(crate) async fn read<T, F>(&self, work: F) -> Result<T, Error>
     where
         T: Send + 'static,
-        F: FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
+        F: Fn(&Connection) -> Result<T, Error> + Send + 'static,
     {
         self.ask(self.readers.as_ref().unwrap_or(&self.writer), work).await
     }
@@ -128,10 +129,10 @@ impl Workers {
     async fn ask<T, F>(&self, to: &Sender<Box<dyn Job>>, work: F) -> Result<T, Error>
     where
         T: Send + 'static,
-        F: FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
+        F: Fn(&Connection) -> Result<T, Error> + Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
-        let request = Request { work: Some(work), result: None, reply };
+        let request = Request { work, result: None, reply };
         // If the thread is gone the request is dropped, and its reply with it.
         drop(to.send(Box::new(request)));
         answered(answer, &self.name).await
@@ -192,14 +193,14 @@ fn connect(
 trait Job: Send {
     /// Whether nobody waits any more.
     fn is_abandoned(&self) -> bool;
-    /// Does it; says whether it succeeded.
+    /// Does it, from the start; says whether it succeeded.
     fn run(&mut self, db: &Connection) -> bool;
     /// Tells the result, unless what it did was lost.
     fn finish(self: Box<Self>, lost: Option<&Error>);
 }
 
 struct Request<T, F> {
-    work: Option<F>,
+    work: F,
     result: Option<Result<T, Error>>,
     reply: oneshot::Sender<Result<T, Error>>,
 }
@@ -207,15 +208,17 @@ struct Request<T, F> {
 impl<T, F> Job for Request<T, F>
 where
     T: Send,
-    F: FnOnce(&Connection) -> Result<T, Error> + Send,
+    F: Fn(&Connection) -> Result<T, Error> + Send,
 {
     fn is_abandoned(&self) -> bool {
         self.reply.is_closed()
     }
 
     fn run(&mut self, db: &Connection) -> bool {
-        self.result = self.work.take().map(|work| work(db));
-        matches!(self.result, Some(Ok(_)))
+        let result = (self.work)(db);
+        let succeeded = result.is_ok();
+        self.result = Some(result);
+        succeeded
     }
 
     fn finish(self: Box<Self>, lost: Option<&Error>) {
@@ -257,9 +260,8 @@ fn serve_writes(db: &Connection, jobs: &Receiver<Box<dyn Job>>) {
         let more = std::iter::from_fn(|| jobs.try_recv().ok()).take(BATCH_MAX - 1);
         let batch: Vec<_> =
             std::iter::once(first).chain(more).filter(|job| !job.is_abandoned()).collect();
-        let mut waiting = batch.into_iter();
-        while waiting.len() > 0 {
-            commit_together(db, &mut waiting);
+        if !batch.is_empty() {
+            commit_together(db, batch);
         }
     }
 }
@@ -277,60 +279,104 @@ fn next(jobs: &Receiver<Box<dyn Job>>) -> Option<Box<dyn Job>> {
     }
 }
 
-/// Runs jobs in one transaction until none is left or the transaction is lost.
-fn commit_together(db: &Connection, waiting: &mut std::vec::IntoIter<Box<dyn Job>>) {
-    if let Err(error) = say(db, "BEGIN IMMEDIATE").during("writing to the database") {
-        waiting.for_each(|job| job.finish(Some(&error)));
-        return;
+/// Runs jobs in one transaction.
+///
+/// Savepoints would cost as much as the jobs, and a job that fails has mostly changed nothing before. If one has, all of them run
+/// again, each apart.
+fn commit_together(db: &Connection, mut jobs: Vec<Box<dyn Job>>) {
+    if let Err(error) = begin(db) {
+        return finish(jobs, Some(&error));
     }
-    let alone = waiting.len() == 1;
-    let mut done = Vec::with_capacity(waiting.len());
-    let mut lost = None;
-    for mut job in waiting.by_ref() {
-        let ran = if alone { Ok(job.run(db)) } else { run_apart(db, job.as_mut()) };
-        done.push(job);
-        match ran {
-            Ok(true) => {}
-            // Nobody else's work goes with it.
-            Ok(false) if alone => {
-                drop(say(db, "ROLLBACK"));
-                done.into_iter().for_each(|job| job.finish(None));
-                return;
-            }
-            Ok(false) => {}
-            // A full disk, for one, takes the whole transaction back; those that come after get one of their own.
-            Err(error) => {
-                lost = Some(error);
-                break;
+    if jobs.iter_mut().all(|job| ran_whole(db, job.as_mut())) {
+        let lost = commit(db);
+        return finish(jobs, lost.as_ref());
+    }
+    undo(db);
+    match &jobs[..] {
+        // Nobody else's work goes with it.
+        [_] => finish(jobs, None),
+        _ => {
+            let mut waiting = jobs.into_iter();
+            while waiting.len() > 0 {
+                commit_apart(db, &mut waiting);
             }
         }
     }
-    if lost.is_none() {
-        lost = say(db, "COMMIT").during("committing to the database").err();
-    }
-    if !db.is_autocommit() {
-        drop(say(db, "ROLLBACK"));
-    }
-    for job in done {
-        job.finish(lost.as_ref());
-    }
 }
 
-/// Runs one job so that it can be taken back without the others. Returns whether it succeeded.
+/// Runs a job. Returns whether it did everything or nothing, and the transaction is there as it was.
+fn ran_whole(db: &Connection, job: &mut dyn Job) -> bool {
+    let before = db.total_changes();
+    job.run(db) || db.total_changes() == before && !db.is_autocommit()
+}
+
+/// Runs jobs in one transaction, each so that it can be taken back without the others, until none is left or the transaction is
+/// lost.
+fn commit_apart(db: &Connection, waiting: &mut std::vec::IntoIter<Box<dyn Job>>) {
+    if let Err(error) = begin(db) {
+        return finish(waiting, Some(&error));
+    }
+    let mut done = Vec::with_capacity(waiting.len());
+    for mut job in waiting.by_ref() {
+        let ran = apart(db, || job.run(db), |succeeded| *succeeded);
+        done.push(job);
+        // A full disk, for one, takes the whole transaction back; those that come after get one of their own.
+        if let Err(lost) = ran {
+            undo(db);
+            return finish(done, Some(&lost));
+        }
+    }
+    let lost = commit(db);
+    finish(done, lost.as_ref());
+}
+
+/// Does something so that it can be taken back without what came before it, and takes it back unless it is to be kept.
 ///
-/// An error means that the transaction is of no more use.
-fn run_apart(db: &Connection, job: &mut dyn Job) -> Result<bool, Error> {
+/// # Errors
+/// The transaction is of no more use.
+pub(crate) fn apart<T>(
+    db: &Connection,
+    work: impl FnOnce() -> T,
+    keep: impl FnOnce(&T) -> bool,
+) -> Result<T, Error> {
     let what = "writing to the database";
     say(db, "SAVEPOINT job").during(what)?;
-    let succeeded = job.run(db);
-    if !succeeded {
+    let done = work();
+    if !keep(&done) {
         say(db, "ROLLBACK TO job").during(what)?;
     }
     say(db, "RELEASE job").during(what)?;
-    Ok(succeeded)
+    Ok(done)
+}
+
+fn begin(db: &Connection) -> Result<(), Error> {
+    say(db, "BEGIN IMMEDIATE").during("writing to the database")
+}
+
+/// Commits; what could not be committed is undone.
+fn commit(db: &Connection) -> Option<Error> {
+    let lost = say(db, "COMMIT").during("committing to the database").err();
+    undo(db);
+    lost
+}
+
+/// Ends a transaction that is still open.
+fn undo(db: &Connection) {
+    if !db.is_autocommit() {
+        drop(say(db, "ROLLBACK"));
+    }
+}
+
+fn finish(jobs: impl IntoIterator<Item = Box<dyn Job>>, lost: Option<&Error>) {
+    for job in jobs {
+        job.finish(lost);
+    }
 }
 
 /// Runs a statement that is run time and again.
 fn say(db: &Connection, sql: &str) -> rusqlite::Result<()> {
     db.prepare_cached(sql)?.execute(()).map(drop)
 }
+
+#[cfg(test)]
+mod tests;

@@ -17,7 +17,7 @@ use superstep_checkpoint::{
 };
 
 use crate::options::SqliteOptions;
-use crate::worker::{Opening, Workers};
+use crate::worker::{Opening, Workers, apart};
 use rows::{Found, Near};
 
 /// Keeps items in an SQLite file, in the tables of LangGraph's `SqliteStore`. Clones share their connections.
@@ -66,7 +66,8 @@ impl SqliteStore {
     /// The store in the database of a saver, on its connections.
     pub(crate) async fn beside(workers: Arc<Workers>) -> Result<Self, Error> {
         let name = workers.name().to_owned();
-        workers.write(move |db| schema::items(db, &name)).await?;
+        let make = move |db: &Connection| apart(db, || schema::items(db, &name), Result::is_ok)?;
+        workers.write(make).await?;
         Ok(Self::new(workers))
     }
 
@@ -88,7 +89,8 @@ impl SqliteStore {
     /// The table of vectors cannot be made, or is newer than this program.
     pub async fn with_index(mut self, index: VectorIndex) -> Result<Self, Error> {
         let name = self.workers.name().to_owned();
-        self.workers.write(move |db| schema::vectors(db, &name)).await?;
+        let make = move |db: &Connection| apart(db, || schema::vectors(db, &name), Result::is_ok)?;
+        self.workers.write(make).await?;
         self.index = Some(index);
         Ok(self)
     }
@@ -143,7 +145,7 @@ impl Batch {
         self.ops.iter().any(|op| matches!(op, StoreOp::Put(_) | StoreOp::Delete { .. }))
     }
 
-    fn run(self, db: &Connection, last: &Mutex<SystemTime>) -> Result<Vec<StoreAnswer>, Error> {
+    fn run(&self, db: &Connection, last: &Mutex<SystemTime>) -> Result<Vec<StoreAnswer>, Error> {
         let now = SystemTime::now();
         let (answers, read) = self.read(db, now)?;
         refresh(db, &read, now)?;

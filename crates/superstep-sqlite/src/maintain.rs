@@ -184,20 +184,25 @@ pub(crate) fn threads(db: &Connection, query: &ThreadQuery) -> Result<ThreadPage
 }
 
 /// The threads of a page and the first of the next. What has no id that we could name is left out.
+///
+/// The list says when threads were changed, as far as it matters; their heads are looked up only for those that changed in the
+/// moments of the page.
 fn heads(db: &Connection, query: &ThreadQuery) -> rusqlite::Result<Vec<(Arc<str>, CheckpointId)>> {
+    let list = if schema::lists_threads(db)? {
+        "SELECT thread_id, moment, (
+            SELECT max(checkpoint_id) FROM checkpoints c WHERE c.thread_id = t.thread_id AND checkpoint_ns = ''
+        ) AS head FROM superstep_threads t"
+    } else {
+        "SELECT thread_id, '' AS moment, max(checkpoint_id) AS head FROM checkpoints
+        WHERE checkpoint_ns = '' GROUP BY thread_id"
+    };
     let from = match &query.after {
-        Some(_) => "WHERE head <= ?1 AND (head < ?1 OR thread_id > ?2)",
+        Some(_) => "WHERE moment <= ?1 AND (head < ?1 OR head = ?1 AND thread_id > ?2)",
         None => "WHERE ?1 = ?2",
     };
-    // A file that was opened as it is may have no list of heads.
-    let list = match schema::has(db, "superstep_threads")? {
-        true => "superstep_threads",
-        false => {
-            "(SELECT thread_id, max(checkpoint_id) AS head FROM checkpoints \
-             WHERE checkpoint_ns = '' GROUP BY thread_id)"
-        }
-    };
-    let sql = format!("SELECT thread_id, head FROM {list} {from} ORDER BY head DESC, thread_id");
+    let sql = format!(
+        "SELECT thread_id, head FROM ({list}) {from} ORDER BY moment DESC, head DESC, thread_id"
+    );
     let after = query.after.as_ref();
     let head = after.map(|after| after.head.to_string()).unwrap_or_default();
     let thread = after.map(|after| after.thread.clone()).unwrap_or_default();

@@ -50,35 +50,49 @@ const WRITES: [&str; 8] =
     ["thread_id", "checkpoint_ns", "checkpoint_id", "task_id", "idx", "channel", "type", "value"];
 
 /// The version of what we add.
-const OURS: i64 = 1;
+const OURS: i64 = 2;
 
-/// The head of each thread, kept up to date by triggers, so that it holds whoever writes.
+/// When the head of each thread was stored, as the first ten characters of its id, which stand for one and a half seconds. So
+/// few of many supersteps have anything to do here. Kept up to date by triggers, so that it holds whoever writes.
 ///
 /// No statement of a trigger can meet a conflict: the policy of the statement that fired it would apply, and the other engine
 /// inserts with `OR REPLACE`.
-const HEADS: &str = "
+const MOMENTS: &str = "
 CREATE TABLE superstep_schema (v INTEGER PRIMARY KEY);
-CREATE TABLE superstep_threads (thread_id TEXT PRIMARY KEY, head TEXT NOT NULL) WITHOUT ROWID;
-CREATE INDEX superstep_threads_by_head ON superstep_threads (head DESC, thread_id);
+CREATE TABLE superstep_threads (thread_id TEXT PRIMARY KEY, moment TEXT NOT NULL) WITHOUT ROWID;
+CREATE INDEX superstep_threads_by_moment ON superstep_threads (moment DESC);
 INSERT INTO superstep_threads
-    SELECT thread_id, max(checkpoint_id) FROM checkpoints WHERE checkpoint_ns = '' GROUP BY thread_id;
-CREATE TRIGGER superstep_head_added AFTER INSERT ON checkpoints WHEN NEW.checkpoint_ns = '' BEGIN
-    INSERT INTO superstep_threads SELECT NEW.thread_id, NEW.checkpoint_id
-        WHERE NOT EXISTS (SELECT 1 FROM superstep_threads WHERE thread_id = NEW.thread_id);
-    UPDATE superstep_threads SET head = NEW.checkpoint_id
-        WHERE thread_id = NEW.thread_id AND head < NEW.checkpoint_id;
+    SELECT thread_id, substr(max(checkpoint_id), 1, 10) FROM checkpoints
+    WHERE checkpoint_ns = '' GROUP BY thread_id;
+CREATE TRIGGER superstep_head_added AFTER INSERT ON checkpoints
+WHEN NEW.checkpoint_ns = '' AND NOT EXISTS (
+    SELECT 1 FROM superstep_threads
+    WHERE thread_id = NEW.thread_id AND moment >= substr(NEW.checkpoint_id, 1, 10)
+) BEGIN
+    DELETE FROM superstep_threads WHERE thread_id = NEW.thread_id;
+    INSERT INTO superstep_threads VALUES (NEW.thread_id, substr(NEW.checkpoint_id, 1, 10));
 END;
 CREATE TRIGGER superstep_head_removed AFTER DELETE ON checkpoints
-WHEN OLD.checkpoint_ns = '' AND OLD.checkpoint_id = (
-    SELECT head FROM superstep_threads WHERE thread_id = OLD.thread_id
+WHEN OLD.checkpoint_ns = '' AND NOT EXISTS (
+    SELECT 1 FROM checkpoints WHERE thread_id = OLD.thread_id AND checkpoint_ns = '' AND checkpoint_id >= (
+        SELECT moment FROM superstep_threads WHERE thread_id = OLD.thread_id
+    )
 ) BEGIN
     DELETE FROM superstep_threads WHERE thread_id = OLD.thread_id;
     INSERT INTO superstep_threads
-        SELECT thread_id, checkpoint_id FROM checkpoints
+        SELECT thread_id, substr(checkpoint_id, 1, 10) FROM checkpoints
         WHERE thread_id = OLD.thread_id AND checkpoint_ns = ''
         ORDER BY checkpoint_id DESC LIMIT 1;
 END;
-INSERT INTO superstep_schema VALUES (1);
+INSERT INTO superstep_schema VALUES (2);
+";
+
+/// Takes away what the first version added, which was changed by every superstep.
+const WITHOUT_HEADS: &str = "
+DROP TRIGGER superstep_head_added;
+DROP TRIGGER superstep_head_removed;
+DROP TABLE superstep_threads;
+DROP TABLE superstep_schema;
 ";
 
 /// Makes a connection ready; `name` is the database, for messages.
@@ -92,6 +106,8 @@ pub(crate) fn configure(db: &Connection, name: &str, options: &SqliteOptions) ->
     db.pragma_update(None, "synchronous", synchronous).during(what())?;
     // Where pages go that a savepoint may have to bring back; by default, a file.
     db.pragma_update(None, "temp_store", "memory").during(what())?;
+    // In kibibytes. By default pages of one large commit are written to the log and read from it again before it ends.
+    db.pragma_update(None, "cache_size", -32_768).during(what())?;
     db.set_prepared_statement_cache_capacity(64);
     Ok(())
 }
@@ -137,12 +153,20 @@ pub(crate) fn verify(db: &Connection, name: &str, _: &SqliteOptions) -> Result<(
             "was made by an older version, without places for the paths of tasks",
         ));
     }
-    if has(db, "superstep_schema").during(what())? { check_version(db, name) } else { Ok(()) }
+    if has(db, "superstep_schema").during(what())? {
+        check_version(db, name)?;
+    }
+    Ok(())
 }
 
-/// Whether there is a table of this name.
-pub(crate) fn has(db: &Connection, table: &str) -> rusqlite::Result<bool> {
-    db.prepare_cached("SELECT 1 FROM sqlite_schema WHERE name = ?1")?.exists([table])
+/// Whether the list of threads is there as this version keeps it. A file that was opened as it is may have none.
+pub(crate) fn lists_threads(db: &Connection) -> rusqlite::Result<bool> {
+    has(db, "superstep_threads_by_moment")
+}
+
+/// Whether there is a table or an index of this name.
+pub(crate) fn has(db: &Connection, name: &str) -> rusqlite::Result<bool> {
+    db.prepare_cached("SELECT 1 FROM sqlite_schema WHERE name = ?1")?.exists([name])
 }
 
 /// Turning on WAL needs the file for itself for a moment, and SQLite does not wait for that on its own.
@@ -173,13 +197,16 @@ fn make(db: &Connection, name: &str) -> Result<(), Error> {
         let add = "ALTER TABLE writes ADD COLUMN task_path TEXT NOT NULL DEFAULT ''";
         db.execute_batch(add).during(what())?;
     }
-    if !has(db, "superstep_schema").during(what())? {
-        return db.execute_batch(HEADS).during(what());
+    if has(db, "superstep_schema").during(what())? {
+        if check_version(db, name)? == OURS {
+            return Ok(());
+        }
+        db.execute_batch(WITHOUT_HEADS).during(what())?;
     }
-    check_version(db, name)
+    db.execute_batch(MOMENTS).during(what())
 }
 
-fn check_version(db: &Connection, name: &str) -> Result<(), Error> {
+fn check_version(db: &Connection, name: &str) -> Result<i64, Error> {
     let what = || format!("setting up `{name}`");
     let newest = "SELECT coalesce(max(v), 0) FROM superstep_schema";
     let v: i64 = db.query_row(newest, [], |row| row.get(0)).during(what())?;
@@ -188,7 +215,7 @@ fn check_version(db: &Connection, name: &str) -> Result<(), Error> {
             "`{name}` was set up by a newer version (schema {v}, this one knows {OURS}); update superstep"
         )));
     }
-    Ok(())
+    Ok(v)
 }
 
 /// The columns of a table, if it is the table we know.

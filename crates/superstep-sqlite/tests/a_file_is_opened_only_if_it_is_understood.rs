@@ -43,9 +43,9 @@ async fn a_newer_schema_is_refused() {
     let dir = Dir::new();
     drop(SqliteSaver::open(dir.file()).await.expect("a file"));
     let raw = Connection::open(dir.file()).expect("a file");
-    raw.execute_batch("INSERT INTO superstep_schema VALUES (2)").expect("a row");
+    raw.execute_batch("INSERT INTO superstep_schema VALUES (3)").expect("a row");
     let text = refusal(&dir).await;
-    assert!(text.contains("schema 2") && text.contains("update superstep"), "{text}");
+    assert!(text.contains("schema 3") && text.contains("update superstep"), "{text}");
 }
 
 #[tokio::test]
@@ -57,6 +57,45 @@ async fn what_is_no_database_is_refused() {
     assert!(text.contains("threads.db") && text.contains("no SQLite database"), "{text}");
     let nowhere = SqliteSaver::open(dir.file().join("below")).await.expect_err("refused");
     assert!(chain(&nowhere).contains("below"), "{nowhere}");
+}
+
+/// The list of threads of the first version was changed by every superstep.
+#[tokio::test]
+async fn a_file_of_our_first_version_is_brought_up_to_date() {
+    let dir = Dir::new();
+    let saver = SqliteSaver::open(dir.file()).await.expect("a file");
+    let mut line = Line::new("t");
+    line.put(&saver).await;
+    saver.close().await;
+    let raw = Connection::open(dir.file()).expect("a file");
+    raw.execute_batch(
+        "DROP TRIGGER superstep_head_added; DROP TRIGGER superstep_head_removed; \
+         DROP TABLE superstep_threads; DELETE FROM superstep_schema; \
+         INSERT INTO superstep_schema VALUES (1); \
+         CREATE TABLE superstep_threads (thread_id TEXT PRIMARY KEY, head TEXT NOT NULL) WITHOUT ROWID; \
+         INSERT INTO superstep_threads SELECT thread_id, checkpoint_id FROM checkpoints; \
+         CREATE TRIGGER superstep_head_added AFTER INSERT ON checkpoints BEGIN \
+             UPDATE superstep_threads SET head = NEW.checkpoint_id; END; \
+         CREATE TRIGGER superstep_head_removed AFTER DELETE ON checkpoints BEGIN \
+             DELETE FROM superstep_threads; END",
+    )
+    .expect("the tables of the first version");
+    drop(raw);
+    for as_it_is in [true, false] {
+        let file = dir.file();
+        let saver = match as_it_is {
+            true => SqliteSaver::open_existing(file).await.expect("a file"),
+            false => SqliteSaver::open(file).await.expect("a file"),
+        };
+        let head = line.put(&saver).await;
+        let page = saver.threads(ThreadQuery::new(5)).await.expect("a page");
+        let listed: Vec<_> = page.threads.iter().map(|info| info.head).collect();
+        assert_eq!(listed, [head], "as it is: {as_it_is}");
+        saver.close().await;
+    }
+    let raw = Connection::open(dir.file()).expect("a file");
+    let version = "SELECT v FROM superstep_schema";
+    assert_eq!(raw.query_row(version, [], |row| row.get::<_, i64>(0)).expect("a version"), 2);
 }
 
 /// Files of the reference before 3.1.2 have no `task_path`, and none has our list of heads.

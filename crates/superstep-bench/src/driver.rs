@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::failure::Failure;
 use crate::figures::{Figures, Side};
 use crate::plan::Cell;
-use crate::protocol::{Answer, Measured, Request};
+use crate::protocol::{Answer, Durability, Measured, Request, Saver};
 
 /// A program that measures.
 #[derive(Debug)]
@@ -27,7 +27,12 @@ impl Worker {
             .map_err(|error| format!("cannot start {name} with {command:?}: {error}"))?;
         let requests = process.stdin.take();
         let answers = process.stdout.take().ok_or("the output of a worker is a pipe")?;
-        Ok(Self { name, process, requests, answers: BufReader::new(answers) })
+        let mut worker = Self { name, process, requests, answers: BufReader::new(answers) };
+        // While it still loads what it needs, it would take the processor from the other one.
+        match worker.ask(&small())? {
+            Ok(_) => Ok(worker),
+            Err(error) => Err(format!("{name} cannot measure anything: {error}").into()),
+        }
     }
 
     /// What it says to a request. A failed measurement is told apart from a worker that is gone.
@@ -119,6 +124,18 @@ fn repeats(so_far: &Side, effort: Effort) -> usize {
     };
     let share = effort.time.as_nanos() as u64 / 10;
     (share / nanos.max(1)).clamp(1, 30) as usize
+}
+
+/// As little as can be measured.
+fn small() -> Request {
+    Request {
+        workload: "loop".to_owned(),
+        size: 3,
+        saver: Saver::None,
+        durability: Durability::Sync,
+        rounds: 1,
+        floor: false,
+    }
 }
 
 fn request(cell: &Cell, size: usize, rounds: usize, floor: bool) -> Request {

@@ -147,7 +147,9 @@ fn conditions(options: &Options, server: &Server) -> Vec<String> {
     let mut lines = vec![
         "least time of the rounds, which alternate between the sides; ratio = theirs / ours"
             .to_owned(),
-        "SQLite: journal_mode = WAL, synchronous = FULL, on both sides and in the floor".to_owned(),
+        "SQLite: journal_mode = WAL, synchronous = FULL, on both sides and in the floor; under \
+         `async`, ours and the floor do not wait for the disk, LangGraph's background thread does"
+            .to_owned(),
     ];
     lines.extend(
         server.conditions().map(|said| format!("PostgreSQL, the same server for all: {said}")),

@@ -112,6 +112,18 @@ pub trait Checkpointer: Send + Sync + 'static {
         walk_deltas(self, thread, ns, id, channels)
     }
 
+    /// The same storage for whoever would rather go on than wait for a disk: what a method of it has stored survives the end of
+    /// the process, as ever, but perhaps not that of the machine. What is lost then is the end, never something in
+    /// between, and nothing that was stored more than a moment ago.
+    ///
+    /// Runs that store meanwhile use it. `None`, which is the default, if there is nothing to be gained.
+    fn relaxed(&self) -> Option<Self>
+    where
+        Self: Sized,
+    {
+        None
+    }
+
     /// Copies all namespaces, checkpoints and writes of a thread to one that does not exist yet, in one go.
     ///
     /// An unknown `from` is no error and leaves `to` unknown.
@@ -265,6 +277,12 @@ impl AnyCheckpointer {
         self.0.put_all(puts).await
     }
 
+    /// See [`Checkpointer::relaxed`]; itself, if there is nothing to be gained.
+    #[must_use]
+    pub fn relaxed(self) -> Self {
+        self.0.relaxed().unwrap_or(self)
+    }
+
     /// See [`Checkpointer::put_writes`].
     pub async fn put_writes(
         &self,
@@ -343,6 +361,7 @@ impl fmt::Debug for AnyCheckpointer {
 trait Erased: Send + Sync {
     fn put(&self, put: Put) -> BoxFuture<'_, Result<(), Error>>;
     fn put_all(&self, puts: Vec<Put>) -> BoxFuture<'_, Result<(), Error>>;
+    fn relaxed(&self) -> Option<AnyCheckpointer>;
     fn put_writes<'a>(
         &'a self,
         thread: &'a str,
@@ -379,6 +398,10 @@ impl<C: Checkpointer> Erased for C {
 
     fn put_all(&self, puts: Vec<Put>) -> BoxFuture<'_, Result<(), Error>> {
         Box::pin(Checkpointer::put_all(self, puts))
+    }
+
+    fn relaxed(&self) -> Option<AnyCheckpointer> {
+        Checkpointer::relaxed(self).map(AnyCheckpointer::new)
     }
 
     fn put_writes<'a>(

@@ -225,6 +225,10 @@ impl<C: Checkpointer> Checkpointer for Encrypted<C> {
         self.inner.put_all(sealed).await
     }
 
+    fn relaxed(&self) -> Option<Self> {
+        Some(Self { inner: self.inner.relaxed()?, keys: self.keys.clone() })
+    }
+
     async fn put_writes(
         &self,
         thread: &str,

@@ -25,24 +25,28 @@
 //! # What is promised
 //!
 //! Everything [`Checkpointer`] promises, also between processes. When a call returns, what it stored is on the disk; with
-//! [`Synchronous::Normal`] it is with the operating system, and may be lost if the machine (not just the process) stops.
+//! [`Synchronous::Normal`] it is with the operating system, and may be lost if the machine (not just the process) stops. So it
+//! is for runs that store meanwhile ([`Checkpointer::relaxed`]), but what they store is on the disk a tenth of a second later,
+//! or as soon as anybody stores something that has to be there.
 //!
 //! A byte array comes back as bytes, and a value that was JSON as MessagePack: the tables keep all values of a checkpoint in
 //! one piece of MessagePack, which has no form for them.
 //!
 //! # What is added to the tables
 //!
-//! A small table of our own, kept up to date by triggers whoever writes, says which checkpoint is the head of each thread,
-//! so that a page of [`threads`](Checkpointer::threads) costs a page. LangGraph does not notice it.
+//! A small table of our own, kept up to date by triggers whoever writes, says about when each thread was changed last, so
+//! that a page of [`threads`](Checkpointer::threads) costs a page. LangGraph does not notice it.
 
 mod error;
 mod maintain;
 mod options;
+mod patience;
 mod read;
 mod schema;
 mod store;
 mod worker;
 mod write;
+mod writer;
 
 pub use options::{SqliteOptions, Synchronous};
 pub use store::SqliteStore;
@@ -52,20 +56,30 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
+use rusqlite::Connection;
 use superstep_checkpoint::{
     CheckpointId, Checkpointer, DeltaHistory, Error, Inventory, Prune, Put, Query, Stored,
     TaskWrites, ThreadPage, ThreadQuery,
 };
 
 use worker::{Opening, Workers};
+use writer::Lasting;
 
 /// Keeps checkpoints in an SQLite file. Clones share their connections.
 ///
 /// See the [crate] for how it works.
 #[derive(Clone)]
-pub struct SqliteSaver(Arc<Workers>);
+pub struct SqliteSaver {
+    workers: Arc<Workers>,
+    /// How long the steps of runs have to last.
+    lasting: Lasting,
+}
 
 impl SqliteSaver {
+    fn new(workers: Workers) -> Self {
+        Self { workers: Arc::new(workers), lasting: Lasting::Machine }
+    }
+
     /// Opens a file, making it and its tables if they are not there.
     ///
     /// # Errors
@@ -89,7 +103,7 @@ impl SqliteSaver {
     ///
     /// A process that just ends leaves SQLite's files beside the database, which the next one to open it tidies up.
     pub async fn close(self) {
-        if let Some(workers) = Arc::into_inner(self.0) {
+        if let Some(workers) = Arc::into_inner(self.workers) {
             workers.close().await;
         }
     }
@@ -99,7 +113,7 @@ impl SqliteSaver {
     /// # Errors
     /// SQLite cannot make one.
     pub async fn in_memory() -> Result<Self, Error> {
-        Ok(Self(Arc::new(Workers::in_memory(&SqliteOptions::default(), schema::set_up).await?)))
+        Ok(Self::new(Workers::in_memory(&SqliteOptions::default(), schema::set_up).await?))
     }
 
     /// Long-term memory in the same database, on the same connections.
@@ -107,7 +121,7 @@ impl SqliteSaver {
     /// # Errors
     /// The tables of the store cannot be made, or are newer than this program.
     pub async fn store(&self) -> Result<SqliteStore, Error> {
-        SqliteStore::beside(self.0.clone()).await
+        SqliteStore::beside(self.workers.clone()).await
     }
 
     /// How to open a file, to be changed.
@@ -122,9 +136,8 @@ impl SqliteOptions {
     /// # Errors
     /// As [`SqliteSaver::open`].
     pub async fn open(self, path: impl AsRef<Path>) -> Result<SqliteSaver, Error> {
-        Ok(SqliteSaver(Arc::new(
-            Workers::open(path.as_ref(), &self, Opening::OrMake, schema::set_up).await?,
-        )))
+        let workers = Workers::open(path.as_ref(), &self, Opening::OrMake, schema::set_up);
+        Ok(SqliteSaver::new(workers.await?))
     }
 
     /// Opens a file as it is with these options; see [`SqliteSaver::open_existing`].
@@ -136,15 +149,14 @@ impl SqliteOptions {
         if !path.exists() {
             return Err(Error::invalid(format_args!("there is no file `{}`", path.display())));
         }
-        Ok(SqliteSaver(Arc::new(
-            Workers::open(path, &self, Opening::AsItIs, schema::verify).await?,
-        )))
+        let workers = Workers::open(path, &self, Opening::AsItIs, schema::verify);
+        Ok(SqliteSaver::new(workers.await?))
     }
 }
 
 impl fmt::Debug for SqliteSaver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SqliteSaver").field("database", &self.0.name()).finish_non_exhaustive()
+        f.debug_struct("SqliteSaver").field("database", &self.workers.name()).finish_non_exhaustive()
     }
 }
 
@@ -152,12 +164,18 @@ impl Checkpointer for SqliteSaver {
     async fn put(&self, put: Put) -> Result<(), Error> {
         // Encoded here, so that the thread all writers share only stores.
         let row = write::Row::new(put)?;
-        self.0.write(move |db| row.store(db)).await
+        self.workers.write_to_last(self.lasting, move |db| row.store(db)).await
     }
 
     async fn put_all(&self, puts: Vec<Put>) -> Result<(), Error> {
         let rows: Vec<_> = puts.into_iter().map(write::Row::new).collect::<Result<_, _>>()?;
-        self.0.write(move |db| rows.iter().try_for_each(|row| row.store(db))).await
+        let store = move |db: &Connection| rows.iter().try_for_each(|row| row.store(db));
+        self.workers.write_to_last(self.lasting, store).await
+    }
+
+    fn relaxed(&self) -> Option<Self> {
+        let relaxed = || Self { workers: self.workers.clone(), lasting: Lasting::Process };
+        (self.lasting == Lasting::Machine).then(relaxed)
     }
 
     async fn put_writes(
@@ -168,7 +186,8 @@ impl Checkpointer for SqliteSaver {
         writes: Vec<TaskWrites>,
     ) -> Result<(), Error> {
         let (thread, ns) = (thread.to_owned(), ns.to_owned());
-        self.0.write(move |db| write::put_writes(db, &thread, &ns, checkpoint, &writes)).await
+        let store = move |db: &Connection| write::put_writes(db, &thread, &ns, checkpoint, &writes);
+        self.workers.write_to_last(self.lasting, store).await
     }
 
     async fn get(
@@ -178,16 +197,16 @@ impl Checkpointer for SqliteSaver {
         id: Option<CheckpointId>,
     ) -> Result<Option<Stored>, Error> {
         let (thread, ns) = (thread.to_owned(), ns.to_owned());
-        self.0.read(move |db| read::get(db, &thread, &ns, id)).await
+        self.workers.read(move |db| read::get(db, &thread, &ns, id)).await
     }
 
     async fn list(&self, query: Query) -> Result<Vec<Stored>, Error> {
-        self.0.read(move |db| read::list(db, &query)).await
+        self.workers.read(move |db| read::list(db, &query)).await
     }
 
     async fn delete_thread(&self, thread: &str) -> Result<(), Error> {
         let thread = thread.to_owned();
-        self.0.write(move |db| maintain::delete_thread(db, &thread)).await
+        self.workers.write(move |db| maintain::delete_thread(db, &thread)).await
     }
 
     async fn delta_history(
@@ -198,12 +217,12 @@ impl Checkpointer for SqliteSaver {
         channels: &[Arc<str>],
     ) -> Result<BTreeMap<Arc<str>, DeltaHistory>, Error> {
         let (thread, ns, channels) = (thread.to_owned(), ns.to_owned(), channels.to_vec());
-        self.0.read(move |db| read::delta_history(db, &thread, &ns, id, &channels)).await
+        self.workers.read(move |db| read::delta_history(db, &thread, &ns, id, &channels)).await
     }
 
     async fn copy_thread(&self, from: &str, to: &str) -> Result<(), Error> {
         let (from, to) = (from.to_owned(), to.to_owned());
-        self.0.write(move |db| maintain::copy_thread(db, &from, &to)).await
+        self.workers.write(move |db| maintain::copy_thread(db, &from, &to)).await
     }
 
     async fn delete_for_runs(&self, runs: &[String]) -> Result<(), Error> {
@@ -212,29 +231,29 @@ impl Checkpointer for SqliteSaver {
         }
         // The whole file is searched while others write; only what was found is looked at again by the writer.
         let wanted = runs.to_vec();
-        let threads = self.0.read(move |db| maintain::threads_of_runs(db, &wanted)).await?;
+        let threads = self.workers.read(move |db| maintain::threads_of_runs(db, &wanted)).await?;
         let runs = runs.to_vec();
-        self.0.write(move |db| maintain::delete_for_runs(db, &threads, &runs)).await
+        self.workers.write(move |db| maintain::delete_for_runs(db, &threads, &runs)).await
     }
 
     async fn prune(&self, prune: Prune) -> Result<usize, Error> {
         let threads = match prune.threads {
             Some(threads) => threads,
-            None => self.0.read(maintain::all_threads).await?,
+            None => self.workers.read(maintain::all_threads).await?,
         };
         let keep = prune.keep;
         let mut gone = 0;
         for thread in threads {
-            gone += self.0.write(move |db| maintain::prune(db, &thread, keep)).await?;
+            gone += self.workers.write(move |db| maintain::prune(db, &thread, keep)).await?;
         }
         Ok(gone)
     }
 
     async fn threads(&self, query: ThreadQuery) -> Result<ThreadPage, Error> {
-        self.0.read(move |db| maintain::threads(db, &query)).await
+        self.workers.read(move |db| maintain::threads(db, &query)).await
     }
 
     async fn inventory(&self) -> Result<Inventory, Error> {
-        self.0.read(maintain::inventory).await
+        self.workers.read(maintain::inventory).await
     }
 }

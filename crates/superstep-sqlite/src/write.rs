@@ -103,39 +103,51 @@ fn store_writes(
             return Err(wire::overtaken(thread, ns, checkpoint, task, expected));
         }
     }
-    for task in tasks {
-        store_task(db, thread, ns, checkpoint, task).during(format_args!(
-            "storing writes at checkpoint {checkpoint} of thread `{thread}`"
-        ))?;
-    }
-    Ok(())
+    store_tasks(db, thread, ns, checkpoint, tasks)
+        .during(format_args!("storing writes at checkpoint {checkpoint} of thread `{thread}`"))
 }
 
-fn store_task(
+fn store_tasks(
     db: &Connection,
     thread: &str,
     ns: &str,
     checkpoint: CheckpointId,
-    writes: &TaskWrites,
+    tasks: &[TaskWrites],
 ) -> rusqlite::Result<()> {
-    let (checkpoint, task) = (checkpoint.to_string(), writes.task.to_string());
-    if writes.replaces {
-        let sql = "DELETE FROM writes WHERE thread_id = ?1 AND checkpoint_ns = ?2 \
-                   AND checkpoint_id = ?3 AND task_id = ?4";
-        db.prepare_cached(sql)?.execute(params![thread, ns, checkpoint, task])?;
-    }
-    for (slot, channel, value) in wire::slots(writes) {
-        let mut statement = db.prepare_cached(if slot.replaces {
-            "INSERT OR REPLACE INTO writes (thread_id, checkpoint_ns, checkpoint_id, task_id, \
-             task_path, idx, channel, type, value) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
-        } else {
-            "INSERT OR IGNORE INTO writes (thread_id, checkpoint_ns, checkpoint_id, task_id, \
-             task_path, idx, channel, type, value) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
-        })?;
-        let (tag, bytes) = (value.tag().as_str(), value.bytes());
-        let path = &writes.path;
-        let row = params![thread, ns, checkpoint, task, path, slot.index, channel, tag, bytes];
-        statement.execute(row)?;
+    let checkpoint = checkpoint.to_string();
+    // What all rows begin with is bound once.
+    let prepare = |sql| {
+        let mut statement = db.prepare_cached(sql)?;
+        statement.raw_bind_parameter(1, thread)?;
+        statement.raw_bind_parameter(2, ns)?;
+        statement.raw_bind_parameter(3, &checkpoint)?;
+        Ok::<_, rusqlite::Error>(statement)
+    };
+    let mut replace = prepare(
+        "INSERT OR REPLACE INTO writes (thread_id, checkpoint_ns, checkpoint_id, task_id, \
+         task_path, idx, channel, type, value) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+    )?;
+    let mut add = prepare(
+        "INSERT OR IGNORE INTO writes (thread_id, checkpoint_ns, checkpoint_id, task_id, \
+         task_path, idx, channel, type, value) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+    )?;
+    for writes in tasks {
+        let task = writes.task.to_string();
+        if writes.replaces {
+            let sql = "DELETE FROM writes WHERE thread_id = ?1 AND checkpoint_ns = ?2 \
+                       AND checkpoint_id = ?3 AND task_id = ?4";
+            db.prepare_cached(sql)?.execute(params![thread, ns, checkpoint, task])?;
+        }
+        for (slot, channel, value) in wire::slots(writes) {
+            let row = if slot.replaces { &mut replace } else { &mut add };
+            row.raw_bind_parameter(4, &task)?;
+            row.raw_bind_parameter(5, &writes.path)?;
+            row.raw_bind_parameter(6, slot.index)?;
+            row.raw_bind_parameter(7, channel)?;
+            row.raw_bind_parameter(8, value.tag().as_str())?;
+            row.raw_bind_parameter(9, value.bytes())?;
+            row.raw_execute()?;
+        }
     }
     Ok(())
 }

@@ -66,7 +66,9 @@ impl Recording {
             measured.nanos.push(match &self.rows {
                 Rows::None => polls(self.units),
                 Rows::Sqlite(commits) if request.saver == Saver::Memory => copies(commits),
-                Rows::Sqlite(commits) => sqlite::write(&places.dir.join("floor.db"), commits)?,
+                Rows::Sqlite(commits) => {
+                    sqlite::write(&places.dir.join("floor.db"), request.durability, commits)?
+                }
                 Rows::Postgres(commits) => postgres::write(places.postgres()?, commits).await?,
             });
         }

@@ -9,6 +9,7 @@ use rusqlite::{Connection, params_from_iter};
 
 use super::Mark;
 use crate::failure::Failure;
+use crate::protocol::Durability;
 use crate::setting::{nanos, remove_database};
 
 const CHECKPOINTS: &str =
@@ -95,11 +96,18 @@ fn rows(
 }
 
 /// Writes them to a new file, one transaction each, and says how long that took.
-pub(super) fn write(file: &Path, commits: &[Commit]) -> Result<u64, Failure> {
+///
+/// Commits of a run that stores meanwhile do not wait for the disk, so these do not either.
+pub(super) fn write(
+    file: &Path,
+    durability: Durability,
+    commits: &[Commit],
+) -> Result<u64, Failure> {
     remove_database(file)?;
     let db = Connection::open(file)?;
     db.pragma_update(None, "journal_mode", "wal")?;
-    db.pragma_update(None, "synchronous", "full")?;
+    let synchronous = if durability == Durability::Async { "normal" } else { "full" };
+    db.pragma_update(None, "synchronous", synchronous)?;
     db.execute_batch(&format!(
         "CREATE TABLE checkpoints ({CHECKPOINTS}, PRIMARY KEY (thread_id, checkpoint_ns, checkpoint_id));
          CREATE TABLE writes ({WRITES}, PRIMARY KEY (thread_id, checkpoint_ns, checkpoint_id, task_id, idx));"

@@ -17,7 +17,8 @@ use superstep_checkpoint::{
 };
 
 use crate::options::SqliteOptions;
-use crate::worker::{Opening, Workers, apart};
+use crate::worker::{Opening, Workers};
+use crate::writer::apart;
 use rows::{Found, Near};
 
 /// Keeps items in an SQLite file, in the tables of LangGraph's `SqliteStore`. Clones share their connections.

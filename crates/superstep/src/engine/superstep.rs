@@ -49,6 +49,10 @@ impl Setting {
         store: Option<AnyStore>,
     ) -> Self {
         use crate::run::Durability;
+        let saver = match run.durability {
+            Durability::Async => saver.map(AnyCheckpointer::relaxed),
+            Durability::Sync | Durability::Exit => saver,
+        };
         Self {
             room: run.max_concurrency.map(|room| Arc::new(Semaphore::new(room.max(1)))),
             store: run.store.clone().or(store),

@@ -221,6 +221,10 @@ impl Checkpointer for CrashSaver {
         self.stores_together(puts.len(), self.inner.put_all(puts)).await
     }
 
+    fn relaxed(&self) -> Option<Self> {
+        Some(Self { inner: self.inner.clone().relaxed(), process: self.process.clone() })
+    }
+
     async fn put_writes(
         &self,
         thread: &str,

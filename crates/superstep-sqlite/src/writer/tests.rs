@@ -1,10 +1,13 @@
+use std::path::PathBuf;
 use std::sync::mpsc::channel;
+use std::time::Instant;
 
 use rusqlite::Connection;
 use superstep_checkpoint::Error;
 use tokio::sync::oneshot;
 
-use super::{Job, Request, apart, serve_writes};
+use super::{BEHIND_MAX, Lasting, Writer, apart};
+use crate::worker::{Job, Request};
 
 type Answer = oneshot::Receiver<Result<(), Error>>;
 
@@ -27,8 +30,8 @@ fn notes(db: &Connection) -> Vec<i64> {
 fn request(
     work: impl Fn(&Connection) -> Result<(), Error> + Send + 'static,
 ) -> (Box<dyn Job>, Answer) {
-    let (reply, answer) = oneshot::channel();
-    (Box::new(Request { work, result: None, reply }), answer)
+    let (request, answer) = Request::new(Lasting::Machine, work);
+    (Box::new(request), answer)
 }
 
 /// Has all of these done in one batch; says which succeeded.
@@ -37,7 +40,7 @@ fn serve(db: &Connection, requests: Vec<(Box<dyn Job>, Answer)>) -> Vec<bool> {
     let (waiting, answers): (Vec<_>, Vec<_>) = requests.into_iter().unzip();
     waiting.into_iter().for_each(|job| sender.send(job).expect("a way to the thread"));
     drop(sender);
-    serve_writes(db, &jobs);
+    Writer::new(db, None).serve(&jobs);
     let result = |mut answer: Answer| answer.try_recv().expect("an answer").is_ok();
     answers.into_iter().map(result).collect()
 }
@@ -96,4 +99,88 @@ fn tables_that_are_made_apart_go_with_a_failure() {
     assert_eq!(serve(&db, vec![request(|db| note(db, 1)), request(make)]), [true, false]);
     assert_eq!(notes(&db), [1]);
     assert!(db.prepare("SELECT * FROM half").is_err(), "there is no such table");
+}
+
+/// How far SQLite brings the next commit: 1 for `NORMAL`, 2 for `FULL`.
+fn reach(db: &Connection) -> i64 {
+    db.query_row("PRAGMA synchronous", [], |row| row.get(0)).expect("a number")
+}
+
+/// Commits requests, each of which is refused unless the commit gets as far as is expected.
+fn commit(writer: &mut Writer<'_>, all: &[Lasting], expected: i64) {
+    let (jobs, answers): (Vec<_>, Vec<_>) = all
+        .iter()
+        .map(|lasting| {
+            let (request, answer) = Request::new(*lasting, move |db: &Connection| match reach(db) {
+                found if found == expected => Ok(()),
+                found => Err(Error::invalid(format_args!("it gets to {found}"))),
+            });
+            (Box::new(request) as Box<dyn Job>, answer)
+        })
+        .unzip();
+    writer.commit_together(jobs);
+    for mut answer in answers {
+        answer.try_recv().expect("an answer").expect("as far as expected");
+    }
+}
+
+/// A file that stands for SQLite's log.
+struct Log(PathBuf);
+
+impl Log {
+    fn new(name: &str) -> Self {
+        let file = format!("superstep-writer-{}-{name}", std::process::id());
+        let file = std::env::temp_dir().join(file);
+        std::fs::write(&file, "").expect("a file");
+        Self(file)
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        drop(std::fs::remove_file(&self.0));
+    }
+}
+
+#[test]
+fn a_commit_gets_to_the_disk_if_anything_in_it_has_to() {
+    let (db, log) = (database(), Log::new("any"));
+    let mut writer = Writer::new(&db, Some(log.0.clone()));
+    commit(&mut writer, &[Lasting::Process, Lasting::Process], 1);
+    assert!(writer.behind.is_some());
+    commit(&mut writer, &[Lasting::Process, Lasting::Machine], 2);
+    assert!(writer.behind.is_none(), "what was in the log before went along");
+    commit(&mut writer, &[Lasting::Process], 1);
+}
+
+#[test]
+fn how_far_commits_get_is_left_alone_where_it_is_not_ours_to_change() {
+    let db = database();
+    let mut writer = Writer::new(&db, None);
+    let as_it_was = reach(&db);
+    commit(&mut writer, &[Lasting::Process], as_it_was);
+    commit(&mut writer, &[Lasting::Machine], as_it_was);
+}
+
+#[test]
+fn what_is_not_on_the_disk_gets_there_soon() {
+    let (db, log) = (database(), Log::new("soon"));
+    let mut writer = Writer::new(&db, Some(log.0.clone()));
+    commit(&mut writer, &[Lasting::Process], 1);
+    writer.catch_up();
+    assert!(writer.behind.is_none());
+    writer.behind = Instant::now().checked_sub(BEHIND_MAX);
+    commit(&mut writer, &[Lasting::Process], 2);
+    assert!(writer.behind.is_none());
+}
+
+/// Nobody waits for it who could be told, so it must not be forgotten.
+#[test]
+fn what_could_not_be_brought_to_the_disk_is_tried_again() {
+    let (db, log) = (database(), Log::new("gone"));
+    let mut writer = Writer::new(&db, Some(log.0.clone()));
+    commit(&mut writer, &[Lasting::Process], 1);
+    std::fs::remove_file(&log.0).expect("removed");
+    writer.catch_up();
+    assert!(writer.behind.is_some());
 }

@@ -156,7 +156,9 @@ impl SqliteOptions {
 
 impl fmt::Debug for SqliteSaver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SqliteSaver").field("database", &self.workers.name()).finish_non_exhaustive()
+        f.debug_struct("SqliteSaver")
+            .field("database", &self.workers.name())
+            .finish_non_exhaustive()
     }
 }
 

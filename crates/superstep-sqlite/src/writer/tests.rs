@@ -111,10 +111,11 @@ fn commit(writer: &mut Writer<'_>, all: &[Lasting], expected: i64) {
     let (jobs, answers): (Vec<_>, Vec<_>) = all
         .iter()
         .map(|lasting| {
-            let (request, answer) = Request::new(*lasting, move |db: &Connection| match reach(db) {
-                found if found == expected => Ok(()),
-                found => Err(Error::invalid(format_args!("it gets to {found}"))),
-            });
+            let (request, answer) =
+                Request::new(*lasting, move |db: &Connection| match reach(db) {
+                    found if found == expected => Ok(()),
+                    found => Err(Error::invalid(format_args!("it gets to {found}"))),
+                });
             (Box::new(request) as Box<dyn Job>, answer)
         })
         .unzip();

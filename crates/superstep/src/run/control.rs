@@ -84,6 +84,10 @@ pub enum Durability {
     ///
     /// A superstep is applied only when the one before it is stored, so a process that dies loses the last superstep at
     /// most. What cannot be stored fails the run.
+    ///
+    /// It does not wait for a disk where the checkpointer can do without
+    /// ([`Checkpointer::relaxed`](crate::checkpoint::Checkpointer::relaxed)). Then a machine that stops may lose more than a
+    /// process that dies: on SQLite, what was stored in the last tenth of a second.
     Async,
     /// Only when the run ends: at its end, on an error, a question or a drain.
     Exit,

@@ -12,7 +12,7 @@ use superstep::{CompiledGraph, Durability, Memory, RunControl};
 use tokio::time::Instant;
 
 use crate::common::{Counter, Notes, done, line, ms, next, sleep};
-use crate::world::failed;
+use crate::world::{Watched, failed};
 
 /// A saver that takes a second for everything, and may fail or never come back at a checkpoint.
 #[derive(Clone, Default)]
@@ -116,6 +116,31 @@ async fn supersteps_are_stored_in_order_while_the_next_one_runs() {
     let again = chain(&Slow::default(), &ran, 1000).thread("t");
     done(again.invoke(line("in")).durability(Durability::Sync).await);
     assert_eq!(began.elapsed(), Duration::from_secs(12), "one after the other");
+}
+
+/// What is asked for is that it survives the process, and with it every superstep of a graph inside a task.
+#[tokio::test]
+async fn only_what_is_stored_meanwhile_need_not_wait_for_the_disk() {
+    let inner = StateGraph::<Notes>::new()
+        .add_node("inner", || line("inner"))
+        .add_edge(START, "inner")
+        .compile()
+        .expect("a graph");
+    for (durability, relaxed) in
+        [(Durability::Sync, false), (Durability::Async, true), (Durability::Exit, false)]
+    {
+        let saver = Watched::default();
+        let graph = StateGraph::<Notes>::new()
+            .add_node("outer", inner.clone())
+            .add_edge(START, "outer")
+            .compile()
+            .expect("a graph");
+        let thread = graph.with_checkpointer(saver.clone()).thread("t");
+        done(thread.invoke(line("in")).durability(durability).await);
+        let expected = if relaxed { saver.stored().len() } else { 0 };
+        assert!(!saver.stored().is_empty());
+        assert_eq!(saver.stored_relaxed(), expected, "{durability:?}");
+    }
 }
 
 /// Writes of tasks come after the checkpoint they belong to, and before the next one.

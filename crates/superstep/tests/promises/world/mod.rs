@@ -1,7 +1,7 @@
 //! What the tests of the promises share: a small state, a world that nodes act on, and a saver that fails on demand.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use superstep::checkpoint::{
@@ -163,6 +163,8 @@ pub(crate) struct Watched {
     pub(crate) checkpoints_fail: Arc<AtomicBool>,
     looked_for: Arc<Mutex<Vec<String>>>,
     stored: Arc<Mutex<Vec<Vec<i64>>>>,
+    relaxed: bool,
+    stored_relaxed: Arc<AtomicUsize>,
 }
 
 impl Watched {
@@ -176,6 +178,11 @@ impl Watched {
     /// The steps of the checkpoints that were stored, those together that were stored in one operation.
     pub(crate) fn stored(&self) -> Vec<Vec<i64>> {
         self.stored.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// In how many operations checkpoints were stored by somebody who does not wait for the disk.
+    pub(crate) fn stored_relaxed(&self) -> usize {
+        self.stored_relaxed.load(Ordering::SeqCst)
     }
 }
 
@@ -194,8 +201,13 @@ impl Checkpointer for Watched {
         }
         let steps = puts.iter().map(|put| put.metadata.step).collect();
         self.inner.put_all(puts).await?;
+        self.stored_relaxed.fetch_add(usize::from(self.relaxed), Ordering::SeqCst);
         self.stored.lock().unwrap_or_else(PoisonError::into_inner).push(steps);
         Ok(())
+    }
+
+    fn relaxed(&self) -> Option<Self> {
+        Some(Self { relaxed: true, ..self.clone() })
     }
 
     async fn put_writes(

@@ -269,7 +269,7 @@ impl Script {
                 && at.get("next").is_none_or(|want| *want == next)
         });
         let nth = usize::try_from(at["history"].as_u64().unwrap_or(0)).unwrap_or(usize::MAX);
-        match matching.map(|state| state.config).nth(nth) {
+        match matching.map(|state| state.standing.config).nth(nth) {
             Some(config) => Ok(config),
             None => malformed(format!("no checkpoint matches {at}")),
         }

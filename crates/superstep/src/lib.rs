@@ -145,8 +145,8 @@ pub use node::{
 pub use run::{
     CheckpointRef, Data, DebugEvent, Durability, Event, GetState, History, Inner, Input,
     Interrupted, IntoInput, Invoke, MessageEvent, Mode, Outcome, RawSnapshot, RunControl,
-    RunOptions, RunStream, Snapshot, StateUpdate, TaskEnd, TaskSnapshot, TaskStart, Thread,
-    UpdateState, UpdatesEvent, ValuesEvent,
+    RunOptions, RunStream, Snapshot, Standing, StateUpdate, TaskEnd, TaskSnapshot, TaskStart,
+    Thread, UpdateState, UpdatesEvent, ValuesEvent,
 };
 pub use state::State;
 #[cfg(feature = "derive")]

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value as Json;
 use superstep::prelude::*;
+use superstep::state::{Message, Messages};
 use superstep::{CompiledGraph, Durability};
 use superstep_checkpoint::{AnyCheckpointer, Blob};
 
@@ -20,13 +21,25 @@ pub const THREAD: &str = "long";
 #[derive(State, Clone, Debug, Default)]
 pub struct Chat {
     /// All that was said.
-    #[channel(reduce = Append)]
-    pub messages: Vec<String>,
+    #[channel(reduce = Messages)]
+    pub messages: Vec<Message>,
 }
 
-/// A message of 200 bytes.
-pub fn message(nth: usize) -> String {
-    format!("{nth:0>200}")
+/// What the messages say; for that, a message of 200 bytes when it is stored. A database finds little in it to compress.
+pub fn text(nth: usize) -> String {
+    let mut seed = nth as u64;
+    let letter = |_| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        char::from(b'0' + (seed >> 58) as u8)
+    };
+    (0..93).map(letter).collect()
+}
+
+fn assert_said(messages: &[Message], supersteps: usize) {
+    assert_eq!(messages.len(), supersteps);
+    for (nth, message) in messages.iter().enumerate() {
+        assert_eq!(message.content.as_str(), Some(&*text(nth)));
+    }
 }
 
 /// A graph that says one message in each superstep until there are so many.
@@ -45,7 +58,7 @@ fn told(
 ) -> CompiledGraph<Chat> {
     let say = move |chat: Arc<Chat>| {
         begins(chat.messages.len());
-        Chat::update().messages([message(chat.messages.len())])
+        Chat::update().messages(Message::human(text(chat.messages.len())))
     };
     StateGraph::<Chat>::new()
         .add_node("say", say)
@@ -66,7 +79,9 @@ pub async fn grow(saver: &AnyCheckpointer, supersteps: usize) {
     let run = graph(saver, supersteps).thread(THREAD).invoke(Chat::update());
     let run = run.recursion_limit(supersteps as u64 + 5).durability(Durability::Sync);
     let chat = run.await.expect("a run").done().expect("nothing stops the run");
-    assert_eq!(chat.messages, (0..supersteps).map(message).collect::<Vec<_>>());
+    assert_said(&chat.messages, supersteps);
+    let bytes = Blob::encode(&chat.messages[0]).expect("a message").bytes().len();
+    assert_eq!(bytes, 200, "of a message");
 }
 
 /// Prints how long a superstep takes in the first and the last hundred of so many, each the median, for some threads that grow
@@ -164,18 +179,19 @@ pub async fn assert_loads_quickly(saver: &AnyCheckpointer, supersteps: usize) {
 /// The thread cannot be loaded, or is not what was grown.
 pub async fn loading(saver: &AnyCheckpointer, supersteps: usize) -> Loading {
     let graph = graph(saver, supersteps);
-    let expected: Vec<String> = (0..supersteps).map(message).collect();
-    let blob = Blob::encode(&expected).expect("messages");
+    let expected = graph.thread(THREAD).get_state().await.expect("a state").state().clone();
+    assert_said(&expected.messages, supersteps);
+    let blob = Blob::encode(&expected.messages).expect("messages");
     let mut quickest = Loading { load: Duration::MAX, decode: Duration::MAX };
     for _ in 0..20 {
         let start = Instant::now();
         let state = graph.thread(THREAD).get_state().await.expect("a state");
         quickest.load = quickest.load.min(start.elapsed());
-        assert_eq!(state.state().messages, expected);
+        assert_eq!(state.state().messages, expected.messages);
         let start = Instant::now();
-        let decoded: Vec<String> = blob.decode().expect("messages");
+        let decoded: Vec<Message> = blob.decode().expect("messages");
         quickest.decode = quickest.decode.min(start.elapsed());
-        assert_eq!(decoded, expected);
+        assert_eq!(decoded, expected.messages);
     }
     quickest
 }
@@ -197,10 +213,15 @@ pub fn assert_python_reads(place: [&str; 2], supersteps: usize) {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "Python failed:\n{said}");
     let found: Json = serde_json::from_slice(&output.stdout).expect("JSON");
-    let expected: Vec<String> = (0..supersteps).map(message).collect();
+    let said = |field: &str| -> Vec<String> {
+        let messages: Vec<Message> =
+            serde_json::from_value(found[field].clone()).expect("messages");
+        messages.iter().filter_map(|message| Some(message.content.as_str()?.to_owned())).collect()
+    };
+    let expected: Vec<String> = (0..supersteps).map(text).collect();
     let steps: Vec<i64> = (-1..=supersteps as i64).rev().collect();
     assert_eq!(found["listed"], Json::from(steps));
-    assert_eq!(found["head"], Json::from(expected.clone()));
+    assert_eq!(said("head"), expected);
     assert_eq!(found["next"], Json::Array(Vec::new()));
-    assert_eq!(found["middle"], Json::from(expected[..supersteps / 2].to_vec()));
+    assert_eq!(said("middle"), expected[..supersteps / 2]);
 }

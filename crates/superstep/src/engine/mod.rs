@@ -71,7 +71,7 @@ pub(crate) use probe::Attempt;
 pub(crate) use probe::Way;
 pub use run::CheckpointIds;
 pub(crate) use run::{Context, Replay, Run, Sink};
-pub(crate) use snapshot::{Look, SeenRow, look};
+pub(crate) use snapshot::{Look, Seen, look};
 pub(crate) use superstep::Started;
 #[cfg(feature = "testing")]
 pub(crate) use superstep::lock;

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use superstep_checkpoint::{AnyCheckpointer, CheckpointId, IdClock, Interrupt, Metadata, Stored};
+use superstep_checkpoint::{
+    AnyCheckpointer, CheckpointId, IdClock, Interrupt, Map, Metadata, Stored, Value,
+};
 
 use super::apply::{Actor, Applied, apply};
 use super::drive::Driver;
@@ -20,7 +22,9 @@ use super::{Layout, ids};
 use crate::error::RunError;
 use crate::graph::{Compiled, Memory};
 use crate::node::BoxFuture;
-use crate::run::{CheckpointRef, Durability, Inner, RawSnapshot, RunControl, TaskSnapshot};
+use crate::run::{
+    CheckpointRef, Durability, Inner, RawSnapshot, RunControl, Snapshot, Standing, TaskSnapshot,
+};
 
 /// How to look at a checkpoint.
 #[derive(Clone)]
@@ -38,11 +42,11 @@ pub(crate) fn look(
     look: Look,
     at: CheckpointRef,
     stored: Option<Stored>,
-) -> BoxFuture<Result<(RawSnapshot, Head), RunError>> {
+) -> BoxFuture<Result<Seen, RunError>> {
     Box::pin(async move {
         let layout = look.graph.layout.clone();
         let Some(stored) = stored else {
-            return Ok((nothing(at), Head::new(&layout)));
+            return Ok(Seen { head: Head::new(&layout), standing: nothing(at), layout });
         };
         let mut recorder = Recorder::new(&layout);
         let mut head = recorder.load(&layout, &stored, &look.saver).await?;
@@ -69,8 +73,7 @@ pub(crate) fn look(
             head = with_finished(&layout, head, entries, &pending)?;
         }
         let interrupts = tasks.iter().flat_map(|task| task.interrupts.clone()).collect();
-        let snapshot = RawSnapshot {
-            values: head.shown(&layout, &layout.shown)?,
+        let standing = Standing {
             next,
             config: reference(&stored.thread, &stored.ns, stored.checkpoint.id, &stored.metadata),
             parent: stored
@@ -81,13 +84,12 @@ pub(crate) fn look(
             tasks,
             interrupts,
         };
-        Ok((snapshot, head))
+        Ok(Seen { head, standing, layout })
     })
 }
 
-fn nothing(config: CheckpointRef) -> RawSnapshot {
-    RawSnapshot {
-        values: superstep_checkpoint::Value::Map(superstep_checkpoint::Map::new()),
+fn nothing(config: CheckpointRef) -> Standing {
+    Standing {
         next: Vec::new(),
         config,
         parent: None,
@@ -234,8 +236,8 @@ async fn inner_state(
     };
     let stored = look.saver.get(thread, &ns, None).await?;
     let inside = Look { graph, live: true, ..look.clone() };
-    let (snapshot, _) = self::look(inside, at.in_namespace(ns), stored).await?;
-    Ok(Inner::Snapshot(Box::new(snapshot)))
+    let seen = self::look(inside, at.in_namespace(ns), stored).await?;
+    Ok(Inner::Snapshot(Box::new(seen.into_raw()?)))
 }
 
 /// Where a superstep is in which nothing runs.
@@ -332,8 +334,7 @@ impl Driver {
                 state: inner.map(|_| Inner::At(at())),
             }
         });
-        let snapshot = RawSnapshot {
-            values: self.head.shown(layout, &layout.shown).unwrap_or_default(),
+        let standing = Standing {
             next: entries.iter().map(|entry| entry.task.inner.name.clone()).collect(),
             config: reference(thread, &self.setting.ns, self.id, &metadata),
             parent: self.before.map(|id| reference(thread, &self.setting.ns, id, &metadata)),
@@ -342,12 +343,12 @@ impl Driver {
             interrupts: Vec::new(),
             metadata: Some(metadata),
         };
-        self.setting.emitter.checkpoint(self.step - 1, snapshot);
+        let values = self.head.shown(layout, &layout.shown).unwrap_or_default();
+        self.setting.emitter.checkpoint(self.step - 1, RawSnapshot { values, standing });
     }
 }
 
-fn is_empty(value: &superstep_checkpoint::Value) -> bool {
-    use superstep_checkpoint::Value;
+fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::Map(map) => map.is_empty(),
@@ -355,21 +356,31 @@ fn is_empty(value: &superstep_checkpoint::Value) -> bool {
     }
 }
 
-/// A row that was read, and the schema that knows its type.
-pub(crate) struct SeenRow(crate::state::Row);
+/// What a look has found.
+pub(crate) struct Seen {
+    head: Head,
+    standing: Standing,
+    layout: Arc<Layout>,
+}
 
-impl SeenRow {
-    pub(crate) fn of(head: &Head) -> Self {
-        Self(head.row.clone())
+impl Seen {
+    /// With the values as data.
+    pub(crate) fn into_raw(self) -> Result<RawSnapshot, RunError> {
+        let values = match self.standing.metadata {
+            Some(_) => self.head.shown(&self.layout, &self.layout.shown)?,
+            None => Value::Map(Map::new()),
+        };
+        Ok(RawSnapshot { values, standing: self.standing })
     }
 
-    /// The state, if it is an `S`.
-    pub(crate) fn typed<S: Send + Sync + 'static>(self) -> Result<Arc<S>, RunError> {
-        self.0.cells().clone().downcast().map_err(|_| {
+    /// With the state, if it is an `S`.
+    pub(crate) fn into_typed<S: Send + Sync + 'static>(self) -> Result<Snapshot<S>, RunError> {
+        let state = self.head.row.cells().clone().downcast().map_err(|_| {
             RunError::Invalid(
                 "the checkpoint belongs to a subgraph with another state; look at it with `raw()`"
                     .to_owned(),
             )
-        })
+        })?;
+        Ok(Snapshot { state, standing: self.standing })
     }
 }

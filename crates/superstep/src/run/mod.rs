@@ -21,6 +21,6 @@ pub use options::RunOptions;
 pub(crate) use options::Target;
 pub(crate) use options::run_beside;
 pub use outcome::{Interrupted, Outcome};
-pub use snapshot::{CheckpointRef, Inner, RawSnapshot, Snapshot, TaskSnapshot};
+pub use snapshot::{CheckpointRef, Inner, RawSnapshot, Snapshot, Standing, TaskSnapshot};
 pub use stream::RunStream;
 pub use thread::{GetState, History, StateUpdate, Thread, UpdateState};

@@ -77,13 +77,10 @@ pub enum Inner {
     Snapshot(Box<RawSnapshot>),
 }
 
-/// The state of a thread at a checkpoint, with the values as data.
-#[doc(alias = "StateSnapshot")]
+/// Where a thread stands at a checkpoint: which one it is, and what comes next.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct RawSnapshot {
-    /// The channels that have a value.
-    pub values: Value,
+pub struct Standing {
     /// The nodes that are to run next.
     pub next: Vec<Arc<str>>,
     /// Which checkpoint this is.
@@ -98,6 +95,27 @@ pub struct RawSnapshot {
     pub tasks: Vec<TaskSnapshot>,
     /// What those tasks asked.
     pub interrupts: Vec<Interrupt>,
+}
+
+/// The state of a thread at a checkpoint, with the values as data.
+///
+/// It gives access to everything a [`Standing`] has.
+#[doc(alias = "StateSnapshot")]
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct RawSnapshot {
+    /// The channels that have a value.
+    pub values: Value,
+    /// Where the thread stands.
+    pub standing: Standing,
+}
+
+impl Deref for RawSnapshot {
+    type Target = Standing;
+
+    fn deref(&self) -> &Standing {
+        &self.standing
+    }
 }
 
 impl RawSnapshot {
@@ -160,13 +178,14 @@ fn metadata_value(metadata: &Metadata) -> Value {
     Value::Map(map)
 }
 
-/// The state of a thread at a checkpoint.
+/// The state of a thread at a checkpoint, as its own type.
 ///
-/// It gives access to everything a [`RawSnapshot`] has, and to the state as its own type.
+/// It gives access to everything a [`Standing`] has. For the values as data, ask for them with
+/// [`GetState::raw`](super::GetState::raw).
 #[derive(Clone, Debug)]
 pub struct Snapshot<S> {
     pub(crate) state: Arc<S>,
-    pub(crate) raw: RawSnapshot,
+    pub(crate) standing: Standing,
 }
 
 impl<S> Snapshot<S> {
@@ -174,17 +193,12 @@ impl<S> Snapshot<S> {
     pub fn state(&self) -> &Arc<S> {
         &self.state
     }
-
-    /// The snapshot without the type of its state.
-    pub fn into_raw(self) -> RawSnapshot {
-        self.raw
-    }
 }
 
 impl<S> Deref for Snapshot<S> {
-    type Target = RawSnapshot;
+    type Target = Standing;
 
-    fn deref(&self) -> &RawSnapshot {
-        &self.raw
+    fn deref(&self) -> &Standing {
+        &self.standing
     }
 }

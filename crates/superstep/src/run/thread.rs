@@ -16,7 +16,7 @@ use super::invoke::Invoke;
 use super::options::Target;
 use super::snapshot::{CheckpointRef, RawSnapshot, Snapshot};
 use super::stream::RunStream;
-use crate::engine::{self, Look, look, node_names};
+use crate::engine::{self, Look, Seen, look, node_names};
 use crate::error::RunError;
 use crate::graph::{Compiled, CompiledGraph, Memory};
 use crate::node::{BoxFuture, IntoOutput};
@@ -218,10 +218,10 @@ impl<S: State, O: Send + 'static> GetState<S, O> {
     /// # Errors
     /// As for the typed look.
     pub async fn raw(self) -> Result<RawSnapshot, RunError> {
-        Ok(self.read().await?.0)
+        self.read().await?.into_raw()
     }
 
-    async fn read(self) -> Result<(RawSnapshot, engine::SeenRow), RunError> {
+    async fn read(self) -> Result<Seen, RunError> {
         let saver = self.thread.saver()?;
         let at = self.thread.reference();
         let (graph, ns) = self.thread.graph_at(&at.ns)?;
@@ -231,8 +231,7 @@ impl<S: State, O: Send + 'static> GetState<S, O> {
         }
         let live = at.id.is_none();
         let how = Look { graph, saver, live, subgraphs: self.subgraphs };
-        let (raw, head) = look(how, at.in_namespace(ns), stored).await?;
-        Ok((raw, engine::SeenRow::of(&head)))
+        look(how, at.in_namespace(ns), stored).await
     }
 }
 
@@ -241,10 +240,7 @@ impl<S: State, O: Send + 'static> IntoFuture for GetState<S, O> {
     type IntoFuture = BoxFuture<Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
-            let (raw, row) = self.read().await?;
-            Ok(Snapshot { state: row.typed::<S>()?, raw })
-        })
+        Box::pin(async move { self.read().await?.into_typed() })
     }
 }
 
@@ -262,7 +258,7 @@ pub struct History<S: State, O = S> {
 
 enum Read {
     Page(Vec<Stored>),
-    Snapshot(Box<(RawSnapshot, engine::SeenRow)>),
+    Snapshot(Box<Seen>),
 }
 
 impl<S: State, O> fmt::Debug for History<S, O> {
@@ -311,15 +307,12 @@ impl<S: State, O> History<S, O> {
         let (graph, ns) = self.thread.graph_at(&at.ns)?;
         let how = Look { graph, saver, live: false, subgraphs: false };
         Ok(Box::pin(async move {
-            let (raw, head) = look(how, at.in_namespace(ns), Some(stored)).await?;
-            Ok(Read::Snapshot(Box::new((raw, engine::SeenRow::of(&head)))))
+            let seen = look(how, at.in_namespace(ns), Some(stored)).await?;
+            Ok(Read::Snapshot(Box::new(seen)))
         }))
     }
 
-    fn poll_raw(
-        &mut self,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<(RawSnapshot, engine::SeenRow), RunError>>> {
+    fn poll_seen(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Seen, RunError>>> {
         loop {
             if let Some(reading) = &mut self.reading {
                 let Poll::Ready(read) = reading.as_mut().poll(cx) else { return Poll::Pending };
@@ -363,8 +356,8 @@ impl<S: State, O> History<S, O> {
     /// The checkpointer failed, or a checkpoint cannot be read.
     pub async fn raw(mut self) -> Result<Vec<RawSnapshot>, RunError> {
         let mut all = Vec::new();
-        while let Some(next) = std::future::poll_fn(|cx| self.poll_raw(cx)).await {
-            all.push(next?.0);
+        while let Some(next) = std::future::poll_fn(|cx| self.poll_seen(cx)).await {
+            all.push(next?.into_raw()?);
         }
         Ok(all)
     }
@@ -377,9 +370,7 @@ impl<S: State, O> Stream for History<S, O> {
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();
-        this.poll_raw(cx).map(|next| {
-            next.map(|read| read.and_then(|(raw, row)| Ok(Snapshot { state: row.typed()?, raw })))
-        })
+        this.poll_seen(cx).map(|next| next.map(|seen| seen?.into_typed()))
     }
 }
 

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use futures_util::StreamExt;
 use superstep::Durability;
 use superstep::checkpoint::Source;
 use superstep::error::Code;
@@ -132,7 +131,8 @@ pub(crate) async fn on_a_thread(graph: &Arc<Graph>) -> Result<(), String> {
 
 async fn same_look(model: &Model<'_>, thread: &superstep::Thread<Table>) -> Result<(), String> {
     let (step, values, next) = model.look();
-    let snapshot = thread.get_state().await.map_err(|error| format!("get_state: {error:?}"))?;
+    let snapshot =
+        thread.get_state().raw().await.map_err(|error| format!("get_state: {error:?}"))?;
     let found = snapshot.values.as_map().cloned().unwrap_or_default();
     same!("the values that get_state shows", values, view(found));
     let mut names: Vec<_> = snapshot.next.iter().map(ToString::to_string).collect();
@@ -145,9 +145,8 @@ async fn same_look(model: &Model<'_>, thread: &superstep::Thread<Table>) -> Resu
 
 async fn history(thread: &superstep::Thread<Table>) -> Result<Vec<Snapshot>, String> {
     let mut all = Vec::new();
-    let mut history = thread.get_state_history();
-    while let Some(snapshot) = history.next().await {
-        let snapshot = snapshot.map_err(|error| format!("get_state_history: {error:?}"))?;
+    let history = thread.get_state_history().raw().await;
+    for snapshot in history.map_err(|error| format!("get_state_history: {error:?}"))? {
         let metadata = snapshot.metadata.as_ref().ok_or("a checkpoint without metadata")?;
         let mut next: Vec<_> = snapshot.next.iter().map(ToString::to_string).collect();
         next.sort();

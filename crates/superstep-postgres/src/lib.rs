@@ -12,6 +12,10 @@
 //! # }
 //! ```
 //!
+//! Beside them stands a small table of ours, kept up to date by triggers whoever writes, that says about when each thread was
+//! changed last, so that a page of [`threads`](superstep_checkpoint::Checkpointer::threads) costs a page. LangGraph does not
+//! notice it. Where a role may not add anything, there is none, and a page costs a look at every thread.
+//!
 //! [`PostgresStore`] keeps items across threads, in the tables of LangGraph's `PostgresStore`.
 //!
 //! # How it behaves

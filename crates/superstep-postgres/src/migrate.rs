@@ -50,6 +50,15 @@ pub(crate) async fn verify(db: &Db, plan: Plan<'_>) -> Result<(), Error> {
     )))
 }
 
+/// Whether all steps have been taken.
+///
+/// # Errors
+/// There are more steps than are known here.
+pub(crate) async fn is_done(db: &Db, plan: Plan<'_>) -> Result<bool, Error> {
+    let client = db.connect().await.map_err(|error| told(error, "connect"))?;
+    is_current(&client, plan).await
+}
+
 /// Takes the steps that have not been taken yet.
 pub(crate) async fn migrate(db: &Db, plan: Plan<'_>) -> Result<(), Error> {
     let worker = db.connect().await.map_err(|error| told(error, "connect"))?;

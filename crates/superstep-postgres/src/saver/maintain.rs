@@ -1,17 +1,13 @@
-//! Deleting, copying, thinning out and looking over threads.
+//! Deleting, copying and thinning out threads, and naming everything that is stored.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use superstep_checkpoint::wire::{self, Removal, Row as Known};
-use superstep_checkpoint::{
-    CheckpointId, Error, Inventory, Keep, Metadata, Prune, StoredKey, ThreadCursor, ThreadInfo,
-    ThreadPage, ThreadQuery,
-};
+use superstep_checkpoint::{CheckpointId, Error, Inventory, Keep, Metadata, Prune, StoredKey};
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
 
-use super::read::{self, column};
+use super::read::column;
 use super::store::LOCK_WHOLE_THREAD;
 use crate::db::{Attempt, Db, Statement};
 use crate::failure::Failure;
@@ -266,73 +262,6 @@ pub(super) async fn prune(db: &Db, prune: Prune) -> Result<usize, Error> {
         }
     }
     failure.map_or(Ok(gone), |failure| Err(failed(failure)))
-}
-
-/// Goes from each thread to the next one, and looks at nothing but its head, so that it costs what there are of threads and
-/// not of checkpoints. No index of these tables has the heads in their order.
-const THREADS: &str = "
-WITH RECURSIVE names(thread_id) AS (
-    (SELECT thread_id FROM checkpoints ORDER BY thread_id LIMIT 1)
-    UNION ALL
-    SELECT (SELECT c.thread_id FROM checkpoints c WHERE c.thread_id > n.thread_id ORDER BY c.thread_id LIMIT 1)
-    FROM names n WHERE n.thread_id IS NOT NULL
-), heads AS (
-    SELECT n.thread_id, h.head FROM names n CROSS JOIN LATERAL (
-        SELECT c.checkpoint_id AS head FROM checkpoints c
-        WHERE c.thread_id = n.thread_id AND c.checkpoint_ns = '' ORDER BY c.checkpoint_id DESC LIMIT 1
-    ) h
-), page AS (
-    SELECT * FROM heads
-    WHERE $1::text IS NULL OR head < $1 OR head = $1 AND thread_id COLLATE \"C\" > $2
-    ORDER BY head DESC, thread_id COLLATE \"C\" LIMIT $3
-)
-SELECT p.thread_id, p.head, c.metadata::text AS metadata, w.*
-FROM page p
-JOIN checkpoints c ON c.thread_id = p.thread_id AND c.checkpoint_ns = '' AND c.checkpoint_id = p.head
-LEFT JOIN LATERAL (
-    SELECT array_agg(w.task_id) AS tasks, array_agg(w.task_path) AS paths, array_agg(w.idx) AS slots,
-        array_agg(w.channel) AS channels, array_agg(w.type) AS types, array_agg(w.blob) AS values
-    FROM checkpoint_writes w
-    WHERE w.thread_id = p.thread_id AND w.checkpoint_ns = '' AND w.checkpoint_id = p.head
-) w ON true
-ORDER BY p.head DESC, p.thread_id COLLATE \"C\"";
-
-pub(super) async fn threads(db: &Db, query: ThreadQuery) -> Result<ThreadPage, Error> {
-    let head = query.after.as_ref().map(|after| after.head.to_string());
-    let thread = query.after.as_ref().map(|after| &*after.thread);
-    if query.limit == 0 {
-        return Ok(ThreadPage::default());
-    }
-    let limit = i64::try_from(query.limit).unwrap_or(i64::MAX).saturating_add(1);
-    let statement = Statement::new(THREADS).text(&head).text(&thread).bind(&limit, Type::INT8);
-    let rows = db.read(statement).await;
-    let rows = rows.map_err(|failure| failure.told(|| "list threads".to_owned()))?;
-    let mut page = ThreadPage::default();
-    for row in rows.iter().take(query.limit) {
-        let thread: &str = column(row, "thread_id")?;
-        let head: CheckpointId = column::<&str>(row, "head")?.parse().map_err(|error| {
-            wire::damaged(thread, "", column::<&str>(row, "head").unwrap_or_default(), &error)
-        })?;
-        page.threads.push(info(row, thread, head)?);
-    }
-    if rows.len() > query.limit {
-        let last = page.threads.last();
-        page.next = last.map(|last| ThreadCursor { head: last.head, thread: last.thread.clone() });
-    }
-    Ok(page)
-}
-
-fn info(row: &Row, thread: &str, head: CheckpointId) -> Result<ThreadInfo, Error> {
-    let metadata = wire::metadata_from_json(column::<&str>(row, "metadata")?.as_bytes());
-    let pending = read::writes(row).and_then(|writes| wire::open_questions(&writes));
-    let damage = [metadata.as_ref().err(), pending.as_ref().err()].into_iter().flatten().next();
-    Ok(ThreadInfo {
-        thread: thread.into(),
-        head,
-        damage: damage.map(ToString::to_string),
-        metadata: metadata.ok(),
-        pending: pending.unwrap_or_default(),
-    })
 }
 
 const INVENTORY: &str =

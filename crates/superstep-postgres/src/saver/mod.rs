@@ -8,6 +8,7 @@ mod read;
 mod rows;
 mod schema;
 mod store;
+mod threads;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,6 +24,7 @@ use crate::db::{Db, Statement};
 use crate::options::Options;
 use crate::text::json_has_nul;
 use read::whole_checkpoints;
+use threads::Listing;
 
 /// Keeps checkpoints in PostgreSQL, in the tables of LangGraph's `PostgresSaver`.
 ///
@@ -30,6 +32,7 @@ use read::whole_checkpoints;
 #[derive(Clone, Debug)]
 pub struct PostgresSaver {
     db: Db,
+    listing: Listing,
 }
 
 impl PostgresSaver {
@@ -41,8 +44,8 @@ impl PostgresSaver {
     /// The server cannot be reached or refuses, or the tables are newer than this program or not of this kind.
     pub async fn connect(options: impl Into<Options>) -> Result<Self, Error> {
         let db = Db::new(&options.into())?;
-        schema::prepare(&db).await?;
-        Ok(Self { db })
+        let listing = schema::prepare(&db).await?;
+        Ok(Self { db, listing })
     }
 
     /// Connects to a database as it is: no table is made or brought up to date.
@@ -51,8 +54,8 @@ impl PostgresSaver {
     /// As [`connect`](Self::connect), or the tables are missing or older than this program.
     pub async fn connect_existing(options: impl Into<Options>) -> Result<Self, Error> {
         let db = Db::new(&options.into())?;
-        schema::verify(&db).await?;
-        Ok(Self { db })
+        let listing = schema::verify(&db).await?;
+        Ok(Self { db, listing })
     }
 }
 
@@ -197,7 +200,7 @@ impl Checkpointer for PostgresSaver {
     }
 
     async fn threads(&self, query: ThreadQuery) -> Result<ThreadPage, Error> {
-        maintain::threads(&self.db, query).await
+        threads::threads(&self.db, self.listing, query).await
     }
 
     async fn inventory(&self) -> Result<Inventory, Error> {

@@ -1,10 +1,12 @@
-//! The tables of checkpoints, step by step as the other engine makes them.
+//! The tables of checkpoints, step by step as the other engine makes them, and the list of threads beside them.
 
 use superstep_checkpoint::Error;
 
 use crate::db::Db;
 use crate::failure::Failure;
 use crate::migrate::{self, Plan};
+
+use super::threads::Listing;
 
 /// Also the step with number 0.
 const MIGRATIONS: &str = "CREATE TABLE IF NOT EXISTS checkpoint_migrations (v INTEGER PRIMARY KEY)";
@@ -54,16 +56,102 @@ const PLAN: Plan<'_> = Plan {
     ],
 };
 
+/// Also the first step of ours.
+const OURS: &str = "CREATE TABLE IF NOT EXISTS superstep_schema (v INTEGER PRIMARY KEY)";
+
+/// In which second and a half each thread was changed last: the first ten characters of the id of its head. So few of many
+/// supersteps have anything to do here. Kept up to date by triggers, so that it holds whoever writes.
+///
+/// The step counts itself, so that it is taken as a whole.
+///
+/// The triggers run with the rights of whoever made them and find these tables where they are, so that nobody who may write
+/// checkpoints has to know of the list. Temporary tables come last: else somebody could have his own taken for it.
+const LIST: Plan<'_> = Plan {
+    table: "superstep_schema",
+    first: OURS,
+    steps: &[
+        OURS,
+        "CREATE TABLE superstep_threads (thread_id TEXT PRIMARY KEY, moment TEXT COLLATE \"C\" NOT NULL);
+        CREATE INDEX superstep_threads_by_moment ON superstep_threads (moment DESC);
+        CREATE FUNCTION superstep_head_added() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            IF NOT EXISTS (
+                SELECT FROM superstep_threads WHERE thread_id = NEW.thread_id AND moment >= left(NEW.checkpoint_id, 10)
+            ) THEN
+                INSERT INTO superstep_threads AS t VALUES (NEW.thread_id, left(NEW.checkpoint_id, 10))
+                ON CONFLICT (thread_id) DO UPDATE SET moment = excluded.moment WHERE t.moment < excluded.moment;
+            END IF;
+            RETURN NULL;
+        END $$;
+        CREATE FUNCTION superstep_heads_removed() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            DELETE FROM superstep_threads t USING gone g WHERE t.thread_id = g.thread_id AND g.checkpoint_ns = '';
+            INSERT INTO superstep_threads AS t SELECT g.thread_id, left(h.checkpoint_id, 10)
+            FROM (SELECT DISTINCT thread_id FROM gone WHERE checkpoint_ns = '') g CROSS JOIN LATERAL (
+                SELECT c.checkpoint_id FROM checkpoints c WHERE c.thread_id = g.thread_id AND c.checkpoint_ns = ''
+                ORDER BY c.checkpoint_id DESC LIMIT 1
+            ) h
+            ON CONFLICT (thread_id) DO UPDATE SET moment = excluded.moment WHERE t.moment < excluded.moment;
+            RETURN NULL;
+        END $$;
+        DO $$
+        DECLARE
+            path text := (
+                SELECT string_agg(quote_ident(n.nspname), ', ') || ', pg_temp' FROM pg_class c
+                JOIN pg_namespace n ON n.oid = c.relnamespace
+                WHERE c.oid IN ('checkpoints'::regclass, 'superstep_threads'::regclass)
+            );
+        BEGIN
+            EXECUTE 'ALTER FUNCTION superstep_head_added() SECURITY DEFINER SET search_path = ' || path;
+            EXECUTE 'ALTER FUNCTION superstep_heads_removed() SECURITY DEFINER SET search_path = ' || path;
+        END $$;
+        CREATE TRIGGER superstep_head_added AFTER INSERT ON checkpoints FOR EACH ROW
+            WHEN (NEW.checkpoint_ns = '') EXECUTE FUNCTION superstep_head_added();
+        CREATE TRIGGER superstep_heads_removed AFTER DELETE ON checkpoints REFERENCING OLD TABLE AS gone
+            FOR EACH STATEMENT EXECUTE FUNCTION superstep_heads_removed();
+        WITH RECURSIVE names(thread_id) AS (
+            (SELECT thread_id FROM checkpoints ORDER BY thread_id LIMIT 1)
+            UNION ALL
+            SELECT (SELECT c.thread_id FROM checkpoints c WHERE c.thread_id > n.thread_id ORDER BY c.thread_id LIMIT 1)
+            FROM names n WHERE n.thread_id IS NOT NULL
+        )
+        INSERT INTO superstep_threads SELECT n.thread_id, left(h.checkpoint_id, 10)
+        FROM names n CROSS JOIN LATERAL (
+            SELECT c.checkpoint_id FROM checkpoints c WHERE c.thread_id = n.thread_id AND c.checkpoint_ns = ''
+            ORDER BY c.checkpoint_id DESC LIMIT 1
+        ) h;
+        INSERT INTO superstep_schema VALUES (1)",
+    ],
+};
+
 /// Makes the tables, or brings them up to date.
-pub(super) async fn prepare(db: &Db) -> Result<(), Error> {
+pub(super) async fn prepare(db: &Db) -> Result<Listing, Error> {
     refuse_shallow(db).await?;
-    migrate::migrate(db, PLAN).await
+    migrate::migrate(db, PLAN).await?;
+    if !migrate::is_done(db, LIST).await? {
+        if !may_add(db).await? {
+            return Ok(Listing::Walked);
+        }
+        migrate::migrate(db, LIST).await?;
+    }
+    Ok(Listing::Kept)
 }
 
 /// Checks the tables that are there, and makes none.
-pub(super) async fn verify(db: &Db) -> Result<(), Error> {
+pub(super) async fn verify(db: &Db) -> Result<Listing, Error> {
     refuse_shallow(db).await?;
-    migrate::verify(db, PLAN).await
+    migrate::verify(db, PLAN).await?;
+    Ok(if migrate::is_done(db, LIST).await? { Listing::Kept } else { Listing::Walked })
+}
+
+/// Whether we may add a table and triggers to what somebody else may have made.
+async fn may_add(db: &Db) -> Result<bool, Error> {
+    let sql = "SELECT NOT pg_is_in_recovery() AND has_table_privilege('checkpoints', 'TRIGGER')
+        AND coalesce(has_schema_privilege(current_schema(), 'CREATE'), false)
+        AND EXISTS (SELECT FROM pg_language WHERE lanname = 'plpgsql')";
+    let may = async { db.connect().await?.query_typed_one(sql, &[]).await?.try_get(0) };
+    let may: Result<bool, tokio_postgres::Error> = may.await;
+    may.map_err(|error| Failure::from(error).unreached())
 }
 
 /// Refuses tables of the same names that keep only the newest checkpoint of a thread: the steps would run on them, and

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use superstep::prelude::*;
-use superstep::{CompiledGraph, Standing, Snapshot};
+use superstep::{CompiledGraph, Snapshot, Standing};
 
 #[derive(State, Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Notes {

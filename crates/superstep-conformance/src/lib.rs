@@ -17,11 +17,14 @@
 //! # });
 //! ```
 //!
+//! [`listing`] is for savers that keep a list of threads beside the checkpoints.
+//!
 //! With the feature `graphs`, the module of that name has what shows only when a graph runs on a saver: what a long thread
 //! costs, and that one of many processes that answer a question goes on.
 
 #[cfg(feature = "graphs")]
 pub mod graphs;
+pub mod listing;
 mod report;
 pub mod savers;
 pub mod stores;

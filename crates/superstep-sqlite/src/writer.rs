@@ -124,8 +124,8 @@ impl<'a> Writer<'a> {
     /// Sees that what these change gets as far as it has to.
     fn reach(&mut self, jobs: &[Box<dyn Job>]) -> Result<(), Error> {
         let overdue = self.behind.is_some_and(|since| since.elapsed() >= BEHIND_MAX);
-        let lasts = |job: &Box<dyn Job>| job.lasting() == Lasting::Machine;
-        let (reach, synchronous) = match overdue || jobs.iter().any(lasts) {
+        let lasting = jobs.iter().any(|job| job.lasting() == Lasting::Machine);
+        let (reach, synchronous) = match overdue || lasting {
             true => (Lasting::Machine, "FULL"),
             false => (Lasting::Process, "NORMAL"),
         };

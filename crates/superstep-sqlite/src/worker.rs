@@ -47,10 +47,11 @@ impl Workers {
     ) -> Result<Self, Error> {
         let name = path.display().to_string();
         let (open, closed) = mpsc::channel(1);
+        let (reading, others) = channel();
         let writer = {
             let (path, name, options) = (path.to_owned(), name.clone(), options.clone());
             let log = (options.synchronous == Synchronous::Full).then(|| log_of(&path));
-            start("superstep-sqlite-writer", open.clone(), log, move || {
+            start("superstep-sqlite-writer", open.clone(), log, others, move || {
                 let db = connect(&path, &name, &options, opening)?;
                 set_up(&db, &name, &options)?;
                 Ok(db)
@@ -64,8 +65,8 @@ impl Workers {
             let (ready, done) = oneshot::channel();
             let (path, title, options) = (path.to_owned(), name.clone(), options.clone());
             let jobs = jobs.clone();
-            let open = open.clone();
-            spawn("superstep-sqlite-reader", open, move || {
+            let held = (open.clone(), reading.clone());
+            spawn("superstep-sqlite-reader", held, move || {
                 match connect(&path, &title, &options, opening) {
                     Ok(db) => {
                         drop(ready.send(Ok(())));
@@ -83,7 +84,8 @@ impl Workers {
         let name = ":memory:".to_owned();
         let options = options.clone();
         let (open, closed) = mpsc::channel(1);
-        let (ready, writer) = start("superstep-sqlite-memory", open, None, move || {
+        let (_, alone) = channel();
+        let (ready, writer) = start("superstep-sqlite-memory", open, None, alone, move || {
             let db = Connection::open_in_memory().during("opening a database in memory")?;
             schema::configure(&db, ":memory:", &options)?;
             set_up(&db, ":memory:", &options)?;
@@ -170,10 +172,14 @@ fn log_of(path: &Path) -> PathBuf {
 }
 
 /// Starts the thread that writes, on a connection it opens itself.
+///
+/// It closes its connection after the `others`: the last one to close tidies up, and of several that close at the same time each
+/// takes another for the last.
 fn start(
     thread: &str,
-    held: Held,
+    held: mpsc::Sender<Infallible>,
     log: Option<PathBuf>,
+    others: Receiver<Infallible>,
     open: impl FnOnce() -> Result<Connection, Error> + Send + 'static,
 ) -> Result<Started, Error> {
     let (ready, done) = oneshot::channel();
@@ -182,16 +188,19 @@ fn start(
         Ok(db) => {
             drop(ready.send(Ok(())));
             Writer::new(&db, log).serve(&jobs);
+            let _ = others.recv();
         }
         Err(error) => drop(ready.send(Err(error))),
     })?;
     Ok((done, sender))
 }
 
-/// Held by a thread for as long as it has a connection.
-type Held = mpsc::Sender<Infallible>;
-
-fn spawn(name: &str, held: Held, work: impl FnOnce() + Send + 'static) -> Result<(), Error> {
+/// Starts a thread. What it is given to hold is dropped after its connection is closed.
+fn spawn(
+    name: &str,
+    held: impl Send + 'static,
+    work: impl FnOnce() + Send + 'static,
+) -> Result<(), Error> {
     let started = thread::Builder::new().name(name.to_owned()).spawn(move || {
         work();
         drop(held);

@@ -1,5 +1,6 @@
 //! Looking at a thread without running it.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
@@ -23,7 +24,7 @@ use crate::error::RunError;
 use crate::graph::{Compiled, Memory};
 use crate::node::BoxFuture;
 use crate::run::{
-    CheckpointRef, Durability, Inner, RawSnapshot, RunControl, Snapshot, Standing, TaskSnapshot,
+    CheckpointRef, Durability, Inner, RawSnapshot, RunControl, Standing, TaskSnapshot,
 };
 
 /// How to look at a checkpoint.
@@ -373,14 +374,8 @@ impl Seen {
         Ok(RawSnapshot { values, standing: self.standing })
     }
 
-    /// With the state, if it is an `S`.
-    pub(crate) fn into_typed<S: Send + Sync + 'static>(self) -> Result<Snapshot<S>, RunError> {
-        let state = self.head.row.cells().clone().downcast().map_err(|_| {
-            RunError::Invalid(
-                "the checkpoint belongs to a subgraph with another state; look at it with `raw()`"
-                    .to_owned(),
-            )
-        })?;
-        Ok(Snapshot { state, standing: self.standing })
+    /// With the state, whose type is known outside.
+    pub(crate) fn into_parts(self) -> (Arc<dyn Any + Send + Sync>, Standing) {
+        (self.head.row.cells().clone(), self.standing)
     }
 }

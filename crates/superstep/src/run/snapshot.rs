@@ -7,6 +7,8 @@ use std::sync::Arc;
 use superstep_checkpoint::{CheckpointId, Interrupt, Map, Metadata, TaskId, Value};
 
 use super::event::interrupt_value;
+use crate::engine::Seen;
+use crate::error::RunError;
 
 /// Names a checkpoint of a thread, or the latest state of a namespace.
 #[doc(alias = "RunnableConfig")]
@@ -186,6 +188,20 @@ fn metadata_value(metadata: &Metadata) -> Value {
 pub struct Snapshot<S> {
     pub(crate) state: Arc<S>,
     pub(crate) standing: Standing,
+}
+
+impl<S: Send + Sync + 'static> Snapshot<S> {
+    /// What a look has found, if the state of the graph that was looked at is an `S`.
+    pub(crate) fn of(seen: Seen) -> Result<Self, RunError> {
+        let (cells, standing) = seen.into_parts();
+        let state = cells.downcast().map_err(|_| {
+            RunError::Invalid(
+                "the checkpoint belongs to a subgraph with another state; look at it with `raw()`"
+                    .to_owned(),
+            )
+        })?;
+        Ok(Self { state, standing })
+    }
 }
 
 impl<S> Snapshot<S> {

@@ -240,7 +240,7 @@ impl<S: State, O: Send + 'static> IntoFuture for GetState<S, O> {
     type IntoFuture = BoxFuture<Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move { self.read().await?.into_typed() })
+        Box::pin(async move { Snapshot::of(self.read().await?) })
     }
 }
 
@@ -370,7 +370,7 @@ impl<S: State, O> Stream for History<S, O> {
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();
-        this.poll_seen(cx).map(|next| next.map(|seen| seen?.into_typed()))
+        this.poll_seen(cx).map(|next| next.map(|seen| Snapshot::of(seen?)))
     }
 }
 

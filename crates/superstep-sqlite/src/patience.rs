@@ -68,3 +68,70 @@ impl Drop for Wait<'_> {
         self.patience.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::pin::Pin;
+    use std::sync::Arc;
+    use std::task::{Context, Poll, Wake, Waker};
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Wakes(AtomicUsize);
+
+    impl Wake for Wakes {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether somebody who waits for what has not come yet asks to be polled again.
+    fn stays_awake(wait: Wait<'_>) -> bool {
+        let wakes = Arc::new(Wakes::default());
+        let waker = Waker::from(wakes.clone());
+        let mut waiting = pin!(wait.until(std::future::pending::<()>()));
+        let polled = Pin::new(&mut waiting).poll(&mut Context::from_waker(&waker));
+        assert_eq!(polled, Poll::Pending);
+        wakes.0.load(Ordering::Relaxed) > 0
+    }
+
+    fn on_several_cores() -> Patience {
+        Patience { spare: true, ..Patience::new() }
+    }
+
+    #[test]
+    fn who_is_alone_stays_awake() {
+        assert!(stays_awake(on_several_cores().wait()));
+    }
+
+    #[test]
+    fn of_several_nobody_does() {
+        let patience = on_several_cores();
+        let (one, other) = (patience.wait(), patience.wait());
+        assert!(!stays_awake(one), "the other one still waits");
+        assert!(stays_awake(other), "now it is alone");
+    }
+
+    #[test]
+    fn nobody_does_after_an_answer_that_took_long() {
+        let patience = on_several_cores();
+        patience.last.store(ALERT.as_nanos() as u64, Ordering::Relaxed);
+        assert!(!stays_awake(patience.wait()));
+    }
+
+    #[test]
+    fn nobody_does_for_longer_than_it_is_worth() {
+        let patience = on_several_cores();
+        let since = Instant::now().checked_sub(ALERT).expect("a clock that runs for a while");
+        let mut wait = patience.wait();
+        wait.since = since;
+        assert!(!stays_awake(wait));
+    }
+
+    #[test]
+    fn nobody_does_on_one_core() {
+        let patience = Patience { spare: false, ..Patience::new() };
+        assert!(!stays_awake(patience.wait()));
+    }
+}

@@ -1,4 +1,5 @@
-//! A file is held to the cases every saver is held to, with two savers that have it open; so is a database in memory.
+//! A file is held to the cases every saver is held to, with two savers that have it open, neither of which waits for the disk: one
+//! was opened so, the other is for runs that store meanwhile. So is a database in memory.
 
 mod world;
 
@@ -14,12 +15,16 @@ async fn a_file_keeps_every_promise() {
     let dirs = Mutex::new(Vec::new());
     let report = savers::run(|| async {
         let dir = Dir::new();
-        let open = || async {
+        let open = |synchronous| {
             // What is tested does not depend on when the disk confirms; the tests are faster.
-            let options = SqliteSaver::options().synchronous(Synchronous::Normal);
-            AnyCheckpointer::new(options.open(dir.file()).await.expect("a file"))
+            let options = SqliteSaver::options().synchronous(synchronous);
+            let opened = options.open(dir.file());
+            async { AnyCheckpointer::new(opened.await.expect("a file")) }
         };
-        let subject = Subject { saver: open().await, other: open().await };
+        let subject = Subject {
+            saver: open(Synchronous::Full).await.relaxed(),
+            other: open(Synchronous::Normal).await,
+        };
         dirs.lock().expect("not poisoned").push(dir);
         subject
     })

@@ -14,6 +14,8 @@ use superstep::state::{Message, Messages};
 use superstep::{CompiledGraph, Durability};
 use superstep_checkpoint::{AnyCheckpointer, Blob};
 
+use crate::listing::Dice;
+
 /// The name of the thread.
 pub const THREAD: &str = "long";
 
@@ -27,12 +29,8 @@ pub struct Chat {
 
 /// What the messages say; for that, a message of 200 bytes when it is stored. A database finds little in it to compress.
 pub fn text(nth: usize) -> String {
-    let mut seed = nth as u64;
-    let letter = |_| {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        char::from(b'0' + (seed >> 58) as u8)
-    };
-    (0..93).map(letter).collect()
+    let mut dice = Dice(nth as u64);
+    (0..93).map(|_| char::from(b'0' + dice.below(64) as u8)).collect()
 }
 
 fn assert_said(messages: &[Message], supersteps: usize) {

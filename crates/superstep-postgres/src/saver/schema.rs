@@ -6,7 +6,7 @@ use crate::db::Db;
 use crate::failure::Failure;
 use crate::migrate::{self, Plan};
 
-use super::threads::Listing;
+use super::threads::{Listing, head_of, names_of_threads};
 
 /// Also the step with number 0.
 const MIGRATIONS: &str = "CREATE TABLE IF NOT EXISTS checkpoint_migrations (v INTEGER PRIMARY KEY)";
@@ -71,56 +71,49 @@ const LIST: Plan<'_> = Plan {
     first: OURS,
     steps: &[
         OURS,
-        "CREATE TABLE superstep_threads (thread_id TEXT PRIMARY KEY, moment TEXT COLLATE \"C\" NOT NULL);
-        CREATE INDEX superstep_threads_by_moment ON superstep_threads (moment DESC);
-        CREATE FUNCTION superstep_head_added() RETURNS trigger LANGUAGE plpgsql AS $$
-        BEGIN
-            IF NOT EXISTS (
-                SELECT FROM superstep_threads WHERE thread_id = NEW.thread_id AND moment >= left(NEW.checkpoint_id, 10)
-            ) THEN
-                INSERT INTO superstep_threads AS t VALUES (NEW.thread_id, left(NEW.checkpoint_id, 10))
-                ON CONFLICT (thread_id) DO UPDATE SET moment = excluded.moment WHERE t.moment < excluded.moment;
-            END IF;
-            RETURN NULL;
-        END $$;
-        CREATE FUNCTION superstep_heads_removed() RETURNS trigger LANGUAGE plpgsql AS $$
-        BEGIN
-            DELETE FROM superstep_threads t USING gone g WHERE t.thread_id = g.thread_id AND g.checkpoint_ns = '';
-            INSERT INTO superstep_threads AS t SELECT g.thread_id, left(h.checkpoint_id, 10)
-            FROM (SELECT DISTINCT thread_id FROM gone WHERE checkpoint_ns = '') g CROSS JOIN LATERAL (
-                SELECT c.checkpoint_id FROM checkpoints c WHERE c.thread_id = g.thread_id AND c.checkpoint_ns = ''
-                ORDER BY c.checkpoint_id DESC LIMIT 1
-            ) h
-            ON CONFLICT (thread_id) DO UPDATE SET moment = excluded.moment WHERE t.moment < excluded.moment;
-            RETURN NULL;
-        END $$;
-        DO $$
-        DECLARE
-            path text := (
-                SELECT string_agg(quote_ident(n.nspname), ', ') || ', pg_temp' FROM pg_class c
-                JOIN pg_namespace n ON n.oid = c.relnamespace
-                WHERE c.oid IN ('checkpoints'::regclass, 'superstep_threads'::regclass)
-            );
-        BEGIN
-            EXECUTE 'ALTER FUNCTION superstep_head_added() SECURITY DEFINER SET search_path = ' || path;
-            EXECUTE 'ALTER FUNCTION superstep_heads_removed() SECURITY DEFINER SET search_path = ' || path;
-        END $$;
-        CREATE TRIGGER superstep_head_added AFTER INSERT ON checkpoints FOR EACH ROW
-            WHEN (NEW.checkpoint_ns = '') EXECUTE FUNCTION superstep_head_added();
-        CREATE TRIGGER superstep_heads_removed AFTER DELETE ON checkpoints REFERENCING OLD TABLE AS gone
-            FOR EACH STATEMENT EXECUTE FUNCTION superstep_heads_removed();
-        WITH RECURSIVE names(thread_id) AS (
-            (SELECT thread_id FROM checkpoints ORDER BY thread_id LIMIT 1)
-            UNION ALL
-            SELECT (SELECT c.thread_id FROM checkpoints c WHERE c.thread_id > n.thread_id ORDER BY c.thread_id LIMIT 1)
-            FROM names n WHERE n.thread_id IS NOT NULL
-        )
-        INSERT INTO superstep_threads SELECT n.thread_id, left(h.checkpoint_id, 10)
-        FROM names n CROSS JOIN LATERAL (
-            SELECT c.checkpoint_id FROM checkpoints c WHERE c.thread_id = n.thread_id AND c.checkpoint_ns = ''
-            ORDER BY c.checkpoint_id DESC LIMIT 1
-        ) h;
-        INSERT INTO superstep_schema VALUES (1)",
+        concat!(
+            "CREATE TABLE superstep_threads (thread_id TEXT PRIMARY KEY, moment TEXT COLLATE \"C\" NOT NULL);
+            CREATE INDEX superstep_threads_by_moment ON superstep_threads (moment DESC);
+            CREATE FUNCTION superstep_head_added() RETURNS trigger LANGUAGE plpgsql AS $$
+            BEGIN
+                IF NOT EXISTS (
+                    SELECT FROM superstep_threads WHERE thread_id = NEW.thread_id AND moment >= left(NEW.checkpoint_id, 10)
+                ) THEN
+                    INSERT INTO superstep_threads AS t VALUES (NEW.thread_id, left(NEW.checkpoint_id, 10))
+                    ON CONFLICT (thread_id) DO UPDATE SET moment = excluded.moment WHERE t.moment < excluded.moment;
+                END IF;
+                RETURN NULL;
+            END $$;
+            CREATE FUNCTION superstep_heads_removed() RETURNS trigger LANGUAGE plpgsql AS $$
+            BEGIN
+                DELETE FROM superstep_threads t USING gone g WHERE t.thread_id = g.thread_id AND g.checkpoint_ns = '';
+                INSERT INTO superstep_threads AS t SELECT g.thread_id, left(h.head, 10)
+                FROM (SELECT DISTINCT thread_id FROM gone WHERE checkpoint_ns = '') g CROSS JOIN LATERAL ",
+            head_of!("g.thread_id"),
+            " h ON CONFLICT (thread_id) DO UPDATE SET moment = excluded.moment WHERE t.moment < excluded.moment;
+                RETURN NULL;
+            END $$;
+            DO $$
+            DECLARE
+                path text := (
+                    SELECT string_agg(DISTINCT quote_ident(n.nspname), ', ') || ', pg_temp' FROM pg_class c
+                    JOIN pg_namespace n ON n.oid = c.relnamespace
+                    WHERE c.oid IN ('checkpoints'::regclass, 'superstep_threads'::regclass)
+                );
+            BEGIN
+                EXECUTE 'ALTER FUNCTION superstep_head_added() SECURITY DEFINER SET search_path = ' || path;
+                EXECUTE 'ALTER FUNCTION superstep_heads_removed() SECURITY DEFINER SET search_path = ' || path;
+            END $$;
+            CREATE TRIGGER superstep_head_added AFTER INSERT ON checkpoints FOR EACH ROW
+                WHEN (NEW.checkpoint_ns = '') EXECUTE FUNCTION superstep_head_added();
+            CREATE TRIGGER superstep_heads_removed AFTER DELETE ON checkpoints REFERENCING OLD TABLE AS gone
+                FOR EACH STATEMENT EXECUTE FUNCTION superstep_heads_removed();",
+            names_of_threads!(),
+            "INSERT INTO superstep_threads SELECT n.thread_id, left(h.head, 10) FROM names n CROSS JOIN LATERAL ",
+            head_of!("n.thread_id"),
+            " h;
+            INSERT INTO superstep_schema VALUES (1)"
+        ),
     ],
 };
 

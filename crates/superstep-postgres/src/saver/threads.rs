@@ -19,6 +19,19 @@ pub(super) enum Listing {
     Walked,
 }
 
+/// The names of all threads, found by going from one to the next.
+macro_rules! names_of_threads {
+    () => {
+        "WITH RECURSIVE names(thread_id) AS (
+            (SELECT thread_id FROM checkpoints ORDER BY thread_id LIMIT 1)
+            UNION ALL
+            SELECT (SELECT c.thread_id FROM checkpoints c WHERE c.thread_id > n.thread_id ORDER BY c.thread_id LIMIT 1)
+            FROM names n WHERE n.thread_id IS NOT NULL
+        )"
+    };
+}
+pub(super) use names_of_threads;
+
 /// The head of a thread, given its name.
 macro_rules! head_of {
     ($thread:literal) => {
@@ -29,6 +42,7 @@ macro_rules! head_of {
         )
     };
 }
+pub(super) use head_of;
 
 /// The list says in which second and a half a thread was changed; within that, the heads are looked up.
 const KEPT: &str = concat!(
@@ -38,12 +52,8 @@ const KEPT: &str = concat!(
 );
 
 const WALKED: &str = concat!(
-    "WITH RECURSIVE names(thread_id) AS (
-        (SELECT thread_id FROM checkpoints ORDER BY thread_id LIMIT 1)
-        UNION ALL
-        SELECT (SELECT c.thread_id FROM checkpoints c WHERE c.thread_id > n.thread_id ORDER BY c.thread_id LIMIT 1)
-        FROM names n WHERE n.thread_id IS NOT NULL
-    ), heads AS (SELECT n.thread_id, ''::text COLLATE \"C\" AS moment, h.head FROM names n CROSS JOIN LATERAL ",
+    names_of_threads!(),
+    ", heads AS (SELECT n.thread_id, ''::text COLLATE \"C\" AS moment, h.head FROM names n CROSS JOIN LATERAL ",
     head_of!("n.thread_id"),
     " h)"
 );

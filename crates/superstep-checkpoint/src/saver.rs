@@ -124,6 +124,16 @@ pub trait Checkpointer: Send + Sync + 'static {
         None
     }
 
+    /// Whether everything is stored in the order in which it is asked for, also by those who do not wait for one thing before
+    /// they ask for the next. A thing is asked for when its future is first polled.
+    ///
+    /// A run that stores meanwhile then asks for a checkpoint before the one it continues is stored, and the saver has no
+    /// time in which it waits for the run. If the first of them cannot be stored, the second is a
+    /// [`Conflict`](Error::Conflict). `false`, which is the default, if calls may overtake each other.
+    fn in_order(&self) -> bool {
+        false
+    }
+
     /// Copies all namespaces, checkpoints and writes of a thread to one that does not exist yet, in one go.
     ///
     /// An unknown `from` is no error and leaves `to` unknown.
@@ -283,6 +293,11 @@ impl AnyCheckpointer {
         self.0.relaxed().unwrap_or(self)
     }
 
+    /// See [`Checkpointer::in_order`].
+    pub fn in_order(&self) -> bool {
+        self.0.in_order()
+    }
+
     /// See [`Checkpointer::put_writes`].
     pub async fn put_writes(
         &self,
@@ -362,6 +377,7 @@ trait Erased: Send + Sync {
     fn put(&self, put: Put) -> BoxFuture<'_, Result<(), Error>>;
     fn put_all(&self, puts: Vec<Put>) -> BoxFuture<'_, Result<(), Error>>;
     fn relaxed(&self) -> Option<AnyCheckpointer>;
+    fn in_order(&self) -> bool;
     fn put_writes<'a>(
         &'a self,
         thread: &'a str,
@@ -402,6 +418,10 @@ impl<C: Checkpointer> Erased for C {
 
     fn relaxed(&self) -> Option<AnyCheckpointer> {
         Checkpointer::relaxed(self).map(AnyCheckpointer::new)
+    }
+
+    fn in_order(&self) -> bool {
+        Checkpointer::in_order(self)
     }
 
     fn put_writes<'a>(

@@ -180,6 +180,11 @@ impl Checkpointer for SqliteSaver {
         (self.lasting == Lasting::Machine).then(relaxed)
     }
 
+    /// There is one thread that writes.
+    fn in_order(&self) -> bool {
+        true
+    }
+
     async fn put_writes(
         &self,
         thread: &str,

@@ -86,6 +86,43 @@ pub(crate) async fn none_of_several_is_stored_after_one_that_is_refused(subject:
     ensure(line.written(head).await?.is_empty(), "writes of one that is refused are stored")
 }
 
+/// Checkpoints that are asked for at the same time, each on top of the one before: one that is stored has the one before it.
+/// Where the order is kept, none of them finds that missing.
+pub(crate) async fn whoever_keeps_the_order_can_be_asked_ahead(subject: Subject) -> Case {
+    let saver = &subject.saver;
+    let mut line = Line::new(saver, "t", "");
+    line.put().await?;
+    for round in 0..30 {
+        let mut several = line.several(3);
+        // In every third round the first is refused, so that there is nothing for the others to go on top of.
+        let refused = round % 3 == 2;
+        if refused {
+            several[0].head = None;
+        }
+        let wanted: Vec<_> = several.iter().map(|put| put.checkpoint.id).collect();
+        let [first, second, third] = <[_; 3]>::try_from(several)
+            .or_else(|_| fail("there are three"))?
+            .map(|put| saver.put(put));
+        let (first, second, third) = tokio::join!(first, second, third);
+        let mut stored = Vec::new();
+        for (id, result) in wanted.iter().zip([first, second, third]) {
+            match result {
+                Ok(()) => stored.push(*id),
+                refused => drop(conflict(refused)?),
+            }
+        }
+        let prefix = &wanted[..stored.len()];
+        same(&stored[..], prefix, "what is stored of those that were asked for together")?;
+        let expected = if refused { 0 } else { wanted.len() };
+        if saver.in_order() || refused {
+            same(stored.len(), expected, "how many of those that were asked for in order")?;
+        }
+        line.head = Some(line.read(None).await?.checkpoint.id);
+        ensure(stored.last().is_none_or(|last| line.head == Some(*last)), "the head is the last")?;
+    }
+    Ok(())
+}
+
 pub(crate) async fn a_superseded_writer_can_read_and_go_on(subject: Subject) -> Case {
     let mut first = Line::new(&subject.saver, "t", "");
     first.put().await?;

@@ -1,10 +1,16 @@
 //! Storing what a graph has done: the checkpoint of its head, and the writes beside it.
 
-use superstep_checkpoint::{CheckpointId, Error, Metadata, Put, Source, TaskWrites};
+use std::future::poll_fn;
+use std::task::Poll;
+
+use superstep_checkpoint::{
+    AnyCheckpointer, CheckpointId, Error, Metadata, Put, Source, TaskWrites,
+};
 use tracing::Instrument;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::drive::Driver;
+use super::futures::Saving;
 use super::record;
 use super::{ids, span};
 use crate::error::RunError;
@@ -61,16 +67,40 @@ impl Driver {
     /// Stores the current checkpoint.
     pub(super) async fn put(&mut self) -> Result<(), RunError> {
         let Some(put) = self.record()? else { return Ok(()) };
-        self.settle_background().await?;
         let held = self.held.take();
         // No task may run before the input of its run is stored.
-        let meanwhile = self.setting.run.durability == Durability::Async && held.is_none();
-        let saving = self.saving(held, put);
-        if meanwhile {
-            self.background = Some(Box::pin(saving));
-            return Ok(());
+        if self.setting.run.durability == Durability::Async && held.is_none() {
+            let saving = Box::pin(self.saving(None, put));
+            return Ok(self.put_meanwhile(saving).await?);
         }
-        Ok(saving.await?)
+        self.settle_background().await?;
+        Ok(self.saving(held, put).await?)
+    }
+
+    /// Has something stored while tasks run, when what was being stored is: a run is one superstep ahead at most.
+    ///
+    /// A saver that keeps to the order in which it is asked is asked for it before that, and need not wait for us in between.
+    async fn put_meanwhile(&mut self, mut next: Saving) -> Result<(), Error> {
+        let asks_ahead = self.setting.saver.as_ref().is_some_and(AnyCheckpointer::in_order);
+        let mut ended = None;
+        if let Some(mut before) = self.background.take() {
+            let both = poll_fn(|cx| {
+                let stored = before.as_mut().poll(cx);
+                if asks_ahead
+                    && ended.is_none()
+                    && stored.is_pending()
+                    && let Poll::Ready(end) = next.as_mut().poll(cx)
+                {
+                    ended = Some(end);
+                }
+                stored
+            });
+            both.await?;
+        }
+        if ended.is_none() {
+            self.background = Some(next);
+        }
+        ended.unwrap_or(Ok(()))
     }
 
     /// Makes the current checkpoint ready to go with the next one, in one operation.

@@ -21,9 +21,32 @@ struct Slow {
     stored: Arc<Mutex<Vec<String>>>,
     fails_at: Option<i64>,
     hangs_at: Option<i64>,
+    /// Those who ask are served one after the other, if there is a queue.
+    queue: Option<Arc<tokio::sync::Mutex<()>>>,
+    /// How many checkpoints were asked for before the one they continue was stored.
+    asked_ahead: Counter,
 }
 
 impl Slow {
+    /// One that may be asked ahead, and one that may not.
+    fn both() -> [Self; 2] {
+        [Self::default(), Self { queue: Some(Arc::default()), ..Self::default() }]
+    }
+
+    /// Waits for those who asked before.
+    async fn turn(&self) -> Option<tokio::sync::MutexGuard<'_, ()>> {
+        match &self.queue {
+            Some(queue) => Some(queue.lock().await),
+            None => None,
+        }
+    }
+
+    /// As another process finds it.
+    fn mended(&self) -> Self {
+        let queue = self.queue.as_ref().map(|_| Arc::default());
+        Self { fails_at: None, hangs_at: None, queue, ..self.clone() }
+    }
+
     fn stored(&self) -> Vec<String> {
         self.stored.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -37,6 +60,11 @@ impl Checkpointer for Slow {
     async fn put(&self, put: Put) -> Result<(), Error> {
         let (ns, step) =
             (put.ns.split(':').next().unwrap_or_default().to_owned(), put.metadata.step);
+        let head = self.inner.get(&put.thread, &put.ns, None).await?;
+        if head.map(|head| head.checkpoint.id) != put.head {
+            self.asked_ahead.add();
+        }
+        let _turn = self.turn().await;
         sleep(1000).await;
         if self.hangs_at == Some(step) {
             std::future::pending::<()>().await;
@@ -49,6 +77,10 @@ impl Checkpointer for Slow {
         Ok(())
     }
 
+    fn in_order(&self) -> bool {
+        self.queue.is_some()
+    }
+
     async fn put_writes(
         &self,
         thread: &str,
@@ -56,6 +88,7 @@ impl Checkpointer for Slow {
         checkpoint: CheckpointId,
         writes: Vec<TaskWrites>,
     ) -> Result<(), Error> {
+        let _turn = self.turn().await;
         sleep(1000).await;
         let count = writes.len();
         self.inner.put_writes(thread, ns, checkpoint, writes).await?;
@@ -102,20 +135,37 @@ fn chain(saver: &Slow, ran: &Counter, each: u64) -> CompiledGraph<Notes> {
 
 #[tokio::test(start_paused = true)]
 async fn supersteps_are_stored_in_order_while_the_next_one_runs() {
-    let (saver, ran) = (Slow::default(), Counter::default());
-    let thread = chain(&saver, &ran, 1000).thread("t");
-    let began = Instant::now();
-    let notes = done(thread.invoke(line("in")).durability(Durability::Async).await);
-    assert_eq!(notes.lines, ["in", "1", "2", "3", "4", "5"]);
-    assert_eq!(saver.stored(), ["-1", "0", "1", "2", "3", "4", "5"], "all of it, when it returns");
-    // The input and the hidden first superstep take no time of their own, the last checkpoint nothing to run beside.
-    assert!(began.elapsed() <= ms(8000), "{:?}", began.elapsed());
-    assert_eq!(thread.get_state().await.expect("a look").state().lines, notes.lines);
+    let ran = Counter::default();
+    for saver in Slow::both() {
+        let thread = chain(&saver, &ran, 1000).thread("t");
+        let began = Instant::now();
+        let notes = done(thread.invoke(line("in")).durability(Durability::Async).await);
+        assert_eq!(notes.lines, ["in", "1", "2", "3", "4", "5"]);
+        let all = ["-1", "0", "1", "2", "3", "4", "5"];
+        assert_eq!(saver.stored(), all, "all of it, when it returns");
+        // The input and the hidden first superstep take no time of their own, the last checkpoint nothing to run beside.
+        assert!(began.elapsed() <= ms(8000), "{:?}", began.elapsed());
+        assert_eq!(thread.get_state().await.expect("a look").state().lines, notes.lines);
+    }
 
     let began = Instant::now();
     let again = chain(&Slow::default(), &ran, 1000).thread("t");
     done(again.invoke(line("in")).durability(Durability::Sync).await);
     assert_eq!(began.elapsed(), Duration::from_secs(12), "one after the other");
+}
+
+/// A saver that has the next checkpoint before it is done with the last need not wait for the run in between.
+#[tokio::test(start_paused = true)]
+async fn a_saver_that_keeps_the_order_is_asked_ahead() {
+    for saver in Slow::both() {
+        let ran = Counter::default();
+        let thread = chain(&saver, &ran, 10).thread("t");
+        done(thread.invoke(line("in")).durability(Durability::Async).await);
+        // While the nodes take less time than the saver. The first one runs when its input is stored.
+        let expected = if saver.in_order() { 4 } else { 0 };
+        assert_eq!(saver.asked_ahead.get(), expected);
+        assert_eq!(saver.stored(), ["-1", "0", "1", "2", "3", "4", "5"]);
+    }
 }
 
 /// What is asked for is that it survives the process, and with it every superstep of a graph inside a task.
@@ -171,8 +221,8 @@ async fn writes_of_tasks_are_stored_in_their_place() {
 /// F30: the reference tells of the failure when all nodes have run.
 #[tokio::test(start_paused = true)]
 async fn what_cannot_be_stored_fails_the_run() {
-    for step in -1..=5 {
-        let saver = Slow { fails_at: Some(step), ..Slow::default() };
+    for (step, saver) in (-1..=5).flat_map(|step| Slow::both().map(|saver| (step, saver))) {
+        let saver = Slow { fails_at: Some(step), ..saver };
         let ran = Counter::default();
         let thread = chain(&saver, &ran, 1000).thread("t");
         let (error, text) = failed(thread.invoke(line("in")).durability(Durability::Async).await);
@@ -181,8 +231,7 @@ async fn what_cannot_be_stored_fails_the_run() {
         // The node after the superstep has begun when its checkpoint fails, and no other one.
         assert!(i64::from(ran.get()) <= (step + 1).clamp(0, 5), "{} ran, {step}", ran.get());
 
-        let mended = Slow { fails_at: None, ..saver };
-        let thread = chain(&mended, &ran, 1).thread("t");
+        let thread = chain(&saver.mended(), &ran, 1).thread("t");
         let begun = thread.get_state().await.expect("a look").metadata.is_some();
         let run = if begun { thread.invoke(()) } else { thread.invoke(line("in")) };
         assert_eq!(done(run.await).lines, ["in", "1", "2", "3", "4", "5"]);
@@ -191,8 +240,8 @@ async fn what_cannot_be_stored_fails_the_run() {
 
 #[tokio::test(start_paused = true)]
 async fn a_process_that_ends_loses_one_superstep_at_most() {
-    for step in 0..=5 {
-        let saver = Slow { hangs_at: Some(step), ..Slow::default() };
+    for (step, saver) in (0..=5).flat_map(|step| Slow::both().map(|saver| (step, saver))) {
+        let saver = Slow { hangs_at: Some(step), ..saver };
         let ran = Counter::default();
         let thread = chain(&saver, &ran, 10).thread("t");
         let run = thread.invoke(line("in")).durability(Durability::Async).into_future();
@@ -201,8 +250,7 @@ async fn a_process_that_ends_loses_one_superstep_at_most() {
         let begun = i64::from(ran.get());
         assert!(begun <= step + 1, "no run gets further ahead: {begun}, {step}");
 
-        let after = Slow { hangs_at: None, ..saver };
-        let thread = chain(&after, &ran, 1).thread("t");
+        let thread = chain(&saver.mended(), &ran, 1).thread("t");
         let seen = thread.get_state().await.expect("a look");
         assert_eq!(seen.metadata.as_ref().expect("it has begun").step, step - 1);
         let before = ran.get();
@@ -230,10 +278,10 @@ async fn however_the_run_ends() {
             notes.lines[0].clone()
         })
         .add_edge("drain", "end");
-    let saver = Slow::default();
-    let app = graph.compile().expect("a graph").with_checkpointer(saver.clone());
-    for (end, step) in [("ask", 1), ("bad", 1), ("drain", 2)] {
-        let thread = app.thread(end);
+    let app = graph.compile().expect("a graph");
+    let ends = [("ask", 1), ("bad", 1), ("drain", 2)];
+    for (saver, (end, step)) in Slow::both().iter().flat_map(|saver| ends.map(|end| (saver, end))) {
+        let thread = app.clone().with_checkpointer(saver.clone()).thread(end);
         let run = thread.invoke(line(end)).durability(Durability::Async).control(RunControl::new());
         let ended = run.await;
         let before = saver.stored();
@@ -261,8 +309,10 @@ async fn a_graph_inside_waits_for_the_one_around_it() {
     let graph = StateGraph::new()
         .add_node("inner", inner.as_node(|_: &Notes| Notes::update(), leave))
         .add_edge(START, "inner");
-    let saver = Slow::default();
-    let thread = graph.compile().expect("a graph").with_checkpointer(saver.clone()).thread("t");
-    done(thread.invoke(line("in")).durability(Durability::Async).await);
-    assert_eq!(saver.stored(), ["-1", "0", "inner -1", "inner 0", "inner 1", "1"]);
+    let graph = graph.compile().expect("a graph");
+    for saver in Slow::both() {
+        let thread = graph.clone().with_checkpointer(saver.clone()).thread("t");
+        done(thread.invoke(line("in")).durability(Durability::Async).await);
+        assert_eq!(saver.stored(), ["-1", "0", "inner -1", "inner 0", "inner 1", "1"]);
+    }
 }

@@ -38,6 +38,7 @@
 //! that a page of [`threads`](Checkpointer::threads) costs a page. LangGraph does not notice it.
 
 mod error;
+mod log;
 mod maintain;
 mod options;
 mod patience;
@@ -204,7 +205,7 @@ impl Checkpointer for SqliteSaver {
         id: Option<CheckpointId>,
     ) -> Result<Option<Stored>, Error> {
         let (thread, ns) = (thread.to_owned(), ns.to_owned());
-        self.workers.read(move |db| read::get(db, &thread, &ns, id)).await
+        self.workers.look(move |db| read::get(db, &thread, &ns, id)).await
     }
 
     async fn list(&self, query: Query) -> Result<Vec<Stored>, Error> {

@@ -10,14 +10,15 @@ use std::time::{Duration, Instant};
 /// takes longer than this, that does not count.
 const ALERT: Duration = Duration::from_micros(500);
 
-/// Lets a run that is alone stay awake while it waits for an answer that came soon the last time.
+/// Lets a run that is alone stay awake while it waits for an answer that took little time the last time.
 ///
 /// It asks to be polled again at once, so whatever else its executor has to do is done in between. With two runs there is
 /// something else to do, and nobody stays awake.
 pub(crate) struct Patience {
     /// How many wait.
     waiting: AtomicUsize,
-    /// How long the last answer took, in nanoseconds.
+    /// How long the last answer took whoever gave it, in nanoseconds. How long it was waited for would not tell: those who are
+    /// asleep wait for being woken up, too, and would never find that it is worth staying awake.
     last: AtomicU64,
     /// Whether the thread that answers has a processor of its own.
     spare: bool,
@@ -33,6 +34,17 @@ impl Patience {
     pub(crate) fn wait(&self) -> Wait<'_> {
         self.waiting.fetch_add(1, Ordering::Relaxed);
         Wait { patience: self, since: Instant::now() }
+    }
+
+    /// Takes note of how long an answer took whoever gave it.
+    pub(crate) fn note(&self, took: Duration) {
+        let took = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        self.last.store(took, Ordering::Relaxed);
+    }
+
+    /// Whether nobody waits.
+    pub(crate) fn is_unused(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) == 0
     }
 
     fn is_worth_it(&self) -> bool {
@@ -53,6 +65,8 @@ impl Wait<'_> {
         poll_fn(|cx| {
             let polled = answer.as_mut().poll(cx);
             if polled.is_pending() && self.since.elapsed() < ALERT && self.patience.is_worth_it() {
+                // The thread that answers may have been given this processor.
+                thread::yield_now();
                 cx.waker().wake_by_ref();
             }
             polled
@@ -63,8 +77,6 @@ impl Wait<'_> {
 
 impl Drop for Wait<'_> {
     fn drop(&mut self) {
-        let took = u64::try_from(self.since.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        self.patience.last.store(took, Ordering::Relaxed);
         self.patience.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 }
@@ -116,7 +128,7 @@ mod tests {
     #[test]
     fn nobody_does_after_an_answer_that_took_long() {
         let patience = on_several_cores();
-        patience.last.store(ALERT.as_nanos() as u64, Ordering::Relaxed);
+        patience.note(ALERT);
         assert!(!stays_awake(patience.wait()));
     }
 

@@ -2,9 +2,11 @@
 
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags};
 use superstep_checkpoint::Error;
@@ -12,6 +14,7 @@ use tokio::sync::oneshot::error::RecvError;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::error::During;
+use crate::log::{Log, copy_on_request};
 use crate::options::{SqliteOptions, Synchronous};
 use crate::patience::Patience;
 use crate::schema;
@@ -31,6 +34,8 @@ pub(crate) type SetUp = fn(&Connection, &str, &SqliteOptions) -> Result<(), Erro
 pub(crate) struct Workers {
     name: String,
     patience: Patience,
+    /// Whether the thread that writes is awake.
+    awake: Arc<AtomicBool>,
     /// Ends when all threads have closed their connections.
     closed: mpsc::Receiver<Infallible>,
     writer: Sender<Box<dyn Job>>,
@@ -48,36 +53,39 @@ impl Workers {
         let name = path.display().to_string();
         let (open, closed) = mpsc::channel(1);
         let (reading, others) = channel();
+        let (log, requests) = Log::new();
+        let awake = Arc::new(AtomicBool::new(false));
         let writer = {
             let (path, name, options) = (path.to_owned(), name.clone(), options.clone());
-            let log = (options.synchronous == Synchronous::Full).then(|| log_of(&path));
-            start("superstep-sqlite-writer", open.clone(), log, others, move || {
+            let file = (options.synchronous == Synchronous::Full).then(|| log_of(&path));
+            let written = Written { log: Some(log), file, awake: awake.clone() };
+            start("superstep-sqlite-writer", open.clone(), written, others, move || {
                 let db = connect(&path, &name, &options, opening)?;
                 set_up(&db, &name, &options)?;
+                Log::watch(&db);
                 Ok(db)
             })
         };
         let (ready, writer) = writer?;
         answered(ready, &name).await?;
+        let beside = |thread, serve: Box<dyn FnOnce(&Connection) + Send>| {
+            let (path, title, options) = (path.to_owned(), name.clone(), options.clone());
+            let connect = move || connect(&path, &title, &options, opening);
+            start_beside(thread, (open.clone(), reading.clone()), connect, serve)
+        };
+        let copies =
+            beside("superstep-sqlite-copier", Box::new(move |db| copy_on_request(db, &requests)));
+        answered(copies?, &name).await?;
         let (readers, jobs) = channel();
         let jobs = Arc::new(Mutex::new(jobs));
         for _ in 0..options.readers {
-            let (ready, done) = oneshot::channel();
-            let (path, title, options) = (path.to_owned(), name.clone(), options.clone());
             let jobs = jobs.clone();
-            let held = (open.clone(), reading.clone());
-            spawn("superstep-sqlite-reader", held, move || {
-                match connect(&path, &title, &options, opening) {
-                    Ok(db) => {
-                        drop(ready.send(Ok(())));
-                        serve_reads(&db, &jobs);
-                    }
-                    Err(error) => drop(ready.send(Err(error))),
-                }
-            })?;
-            answered(done, &name).await?;
+            let reads =
+                beside("superstep-sqlite-reader", Box::new(move |db| serve_reads(db, &jobs)));
+            answered(reads?, &name).await?;
         }
-        Ok(Self { name, patience: Patience::new(), closed, writer, readers: Some(readers) })
+        let patience = Patience::new();
+        Ok(Self { name, patience, awake, closed, writer, readers: Some(readers) })
     }
 
     pub(crate) async fn in_memory(options: &SqliteOptions, set_up: SetUp) -> Result<Self, Error> {
@@ -85,14 +93,16 @@ impl Workers {
         let options = options.clone();
         let (open, closed) = mpsc::channel(1);
         let (_, alone) = channel();
-        let (ready, writer) = start("superstep-sqlite-memory", open, None, alone, move || {
+        let awake = Arc::new(AtomicBool::new(false));
+        let nowhere = Written { log: None, file: None, awake: awake.clone() };
+        let (ready, writer) = start("superstep-sqlite-memory", open, nowhere, alone, move || {
             let db = Connection::open_in_memory().during("opening a database in memory")?;
             schema::configure(&db, ":memory:", &options)?;
             set_up(&db, ":memory:", &options)?;
             Ok(db)
         })?;
         answered(ready, &name).await?;
-        Ok(Self { name, patience: Patience::new(), closed, writer, readers: None })
+        Ok(Self { name, patience: Patience::new(), awake, closed, writer, readers: None })
     }
 
     /// Completes when all connections are closed.
@@ -123,7 +133,7 @@ impl Workers {
         T: Send + 'static,
         F: Fn(&Connection) -> Result<T, Error> + Send + 'static,
     {
-        self.ask(&self.writer, lasting, work).await
+        self.ask(&self.writer, Purpose::Change(lasting), work).await
     }
 
     /// Runs `work` on one state of the database.
@@ -132,24 +142,42 @@ impl Workers {
         T: Send + 'static,
         F: Fn(&Connection) -> Result<T, Error> + Send + 'static,
     {
-        self.ask(self.readers.as_ref().unwrap_or(&self.writer), Lasting::Process, work).await
+        self.ask(self.readers.as_ref().unwrap_or(&self.writer), Purpose::Look, work).await
+    }
+
+    /// As [`read`](Self::read), for what does not take long. To wake up a thread that reads may take longer, and it has to read
+    /// again what was changed. So the thread that writes does it if it is awake and nobody else has anything for it to do.
+    pub(crate) async fn look<T, F>(&self, work: F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: Fn(&Connection) -> Result<T, Error> + Send + 'static,
+    {
+        if self.awake.load(Ordering::Relaxed) && self.patience.is_unused() {
+            return self.ask(&self.writer, Purpose::Look, work).await;
+        }
+        self.read(work).await
     }
 
     async fn ask<T, F>(
         &self,
         to: &Sender<Box<dyn Job>>,
-        lasting: Lasting,
+        purpose: Purpose,
         work: F,
     ) -> Result<T, Error>
     where
         T: Send + 'static,
         F: Fn(&Connection) -> Result<T, Error> + Send + 'static,
     {
-        let (request, answer) = Request::new(lasting, work);
+        let (request, answer) = Request::new(purpose, work);
         let wait = self.patience.wait();
         // If the thread is gone the request is dropped, and its reply with it.
         drop(to.send(Box::new(request)));
-        answered(wait.until(answer), &self.name).await
+        let done = async {
+            let Done { result, took, .. } = wait.until(answer).await?;
+            self.patience.note(took);
+            Ok(result)
+        };
+        answered(done, &self.name).await
     }
 }
 
@@ -162,7 +190,17 @@ async fn answered<T>(
     })
 }
 
-type Started = (oneshot::Receiver<Result<(), Error>>, Sender<Box<dyn Job>>);
+/// Tells when a thread has its connection.
+type Ready = oneshot::Receiver<Result<(), Error>>;
+type Started = (Ready, Sender<Box<dyn Job>>);
+
+/// Where what is written goes first: what is known of SQLite's log, and its file if commits are to reach the disk.
+pub(crate) struct Written {
+    pub(crate) log: Option<Log>,
+    pub(crate) file: Option<PathBuf>,
+    /// Whether the thread that writes is awake.
+    pub(crate) awake: Arc<AtomicBool>,
+}
 
 /// Where SQLite keeps its log.
 fn log_of(path: &Path) -> PathBuf {
@@ -178,21 +216,34 @@ fn log_of(path: &Path) -> PathBuf {
 fn start(
     thread: &str,
     held: mpsc::Sender<Infallible>,
-    log: Option<PathBuf>,
+    written: Written,
     others: Receiver<Infallible>,
     open: impl FnOnce() -> Result<Connection, Error> + Send + 'static,
 ) -> Result<Started, Error> {
-    let (ready, done) = oneshot::channel();
     let (sender, jobs) = channel();
+    let ready = start_beside(thread, held, open, move |db| {
+        Writer::new(db, written).serve(&jobs);
+        let _ = others.recv();
+    })?;
+    Ok((ready, sender))
+}
+
+/// Starts a thread that does something on a connection it opens itself.
+fn start_beside(
+    thread: &str,
+    held: impl Send + 'static,
+    open: impl FnOnce() -> Result<Connection, Error> + Send + 'static,
+    serve: impl FnOnce(&Connection) + Send + 'static,
+) -> Result<Ready, Error> {
+    let (ready, done) = oneshot::channel();
     spawn(thread, held, move || match open() {
         Ok(db) => {
             drop(ready.send(Ok(())));
-            Writer::new(&db, log).serve(&jobs);
-            let _ = others.recv();
+            serve(&db);
         }
         Err(error) => drop(ready.send(Err(error))),
     })?;
-    Ok((done, sender))
+    Ok(done)
 }
 
 /// Starts a thread. What it is given to hold is dropped after its connection is closed.
@@ -221,10 +272,18 @@ fn connect(
     Ok(db)
 }
 
+/// What something is done for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// To see one state of the database.
+    Look,
+    /// To change it, in a way that has to get so far.
+    Change(Lasting),
+}
+
 /// Something to be done on a connection, and someone who waits for it.
 pub(crate) trait Job: Send {
-    /// How far what it changes has to get.
-    fn lasting(&self) -> Lasting;
+    fn purpose(&self) -> Purpose;
     /// Whether nobody waits any more.
     fn is_abandoned(&self) -> bool;
     /// Does it, from the start; says whether it succeeded.
@@ -235,15 +294,25 @@ pub(crate) trait Job: Send {
 
 pub(crate) struct Request<T, F> {
     work: F,
-    lasting: Lasting,
+    purpose: Purpose,
     result: Option<Result<T, Error>>,
-    reply: oneshot::Sender<Result<T, Error>>,
+    begun: Option<Instant>,
+    reply: oneshot::Sender<Done<T, F>>,
+}
+
+/// What came of some work.
+pub(crate) struct Done<T, F> {
+    pub(crate) result: Result<T, Error>,
+    /// How long it took, from when it was begun until it was committed.
+    took: Duration,
+    /// The work comes back, so that what it holds is freed by whoever asked and not by the thread that all share.
+    _work: F,
 }
 
 impl<T, F> Request<T, F> {
-    pub(crate) fn new(lasting: Lasting, work: F) -> (Self, oneshot::Receiver<Result<T, Error>>) {
+    pub(crate) fn new(purpose: Purpose, work: F) -> (Self, oneshot::Receiver<Done<T, F>>) {
         let (reply, answer) = oneshot::channel();
-        (Self { work, lasting, result: None, reply }, answer)
+        (Self { work, purpose, result: None, begun: None, reply }, answer)
     }
 }
 
@@ -252,8 +321,8 @@ where
     T: Send,
     F: Fn(&Connection) -> Result<T, Error> + Send,
 {
-    fn lasting(&self) -> Lasting {
-        self.lasting
+    fn purpose(&self) -> Purpose {
+        self.purpose
     }
 
     fn is_abandoned(&self) -> bool {
@@ -261,6 +330,7 @@ where
     }
 
     fn run(&mut self, db: &Connection) -> bool {
+        self.begun.get_or_insert_with(Instant::now);
         let result = (self.work)(db);
         let succeeded = result.is_ok();
         self.result = Some(result);
@@ -274,7 +344,8 @@ where
             (_, Some(lost)) => Err(repeat(lost)),
             (None, None) => return,
         };
-        drop(self.reply.send(result));
+        let took = self.begun.map(|begun| begun.elapsed()).unwrap_or_default();
+        drop(self.reply.send(Done { result, took, _work: self.work }));
     }
 }
 
@@ -287,16 +358,19 @@ fn repeat(error: &Error) -> Error {
 fn serve_reads(db: &Connection, jobs: &Mutex<Receiver<Box<dyn Job>>>) {
     loop {
         let next = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(mut job) = next else { return };
-        if job.is_abandoned() {
-            continue;
+        let Ok(job) = next else { return };
+        if !job.is_abandoned() {
+            read(db, job);
         }
-        // One state of the database for all statements of the request.
-        let begun = say(db, "BEGIN").during("reading from the database");
-        if begun.is_ok() {
-            job.run(db);
-            drop(say(db, "ROLLBACK"));
-        }
-        job.finish(begun.err().as_ref());
     }
+}
+
+/// Runs a job on one state of the database, whatever its statements.
+pub(crate) fn read(db: &Connection, mut job: Box<dyn Job>) {
+    let begun = say(db, "BEGIN").during("reading from the database");
+    if begun.is_ok() {
+        job.run(db);
+        drop(say(db, "ROLLBACK"));
+    }
+    job.finish(begun.err().as_ref());
 }

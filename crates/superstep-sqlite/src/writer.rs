@@ -2,6 +2,8 @@
 
 use std::fs::OpenOptions;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,7 +12,8 @@ use rusqlite::Connection;
 use superstep_checkpoint::Error;
 
 use crate::error::During;
-use crate::worker::Job;
+use crate::log::Log;
+use crate::worker::{Job, Purpose, Written, read};
 
 /// How many requests are committed together at most. Beyond that the first would wait for the last without gain.
 const BATCH_MAX: usize = 512;
@@ -33,8 +36,12 @@ pub(crate) enum Lasting {
 /// Commits what it is given, and knows how much of that is on the disk.
 pub(crate) struct Writer<'a> {
     db: &'a Connection,
-    /// SQLite's log; `None` if how far commits get is not ours to change.
-    log: Option<PathBuf>,
+    /// SQLite's log; `None` for a database in memory.
+    log: Option<Log>,
+    /// The file of the log; `None` if how far commits get is not ours to change.
+    file: Option<PathBuf>,
+    /// Tells others whether this thread is awake.
+    awake: Arc<AtomicBool>,
     /// How far commits get now.
     reach: Lasting,
     /// Since when there is something that is committed and perhaps not on the disk.
@@ -42,19 +49,25 @@ pub(crate) struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// For a connection whose commits get to the disk if there is a `log`.
-    pub(crate) fn new(db: &'a Connection, log: Option<PathBuf>) -> Self {
-        Self { db, log, reach: Lasting::Machine, behind: None }
+    /// For a connection whose commits get to the disk if there is a `file`.
+    pub(crate) fn new(db: &'a Connection, Written { log, file, awake }: Written) -> Self {
+        Self { db, log, file, awake, reach: Lasting::Machine, behind: None }
     }
 
     /// Does everything that comes, until nothing more can come.
     pub(crate) fn serve(mut self, jobs: &Receiver<Box<dyn Job>>) {
         while let Some(first) = self.next(jobs) {
             let more = std::iter::from_fn(|| jobs.try_recv().ok()).take(BATCH_MAX - 1);
-            let batch: Vec<_> =
-                std::iter::once(first).chain(more).filter(|job| !job.is_abandoned()).collect();
-            if !batch.is_empty() {
-                self.commit_together(batch);
+            let batch = std::iter::once(first).chain(more).filter(|job| !job.is_abandoned());
+            // Whoever looks must not see what others have not committed.
+            let (looks, changes): (Vec<_>, Vec<_>) =
+                batch.partition(|job| job.purpose() == Purpose::Look);
+            looks.into_iter().for_each(|look| read(self.db, look));
+            if !changes.is_empty() {
+                self.commit_together(changes);
+                if let Some(log) = &mut self.log {
+                    log.committed(self.db);
+                }
             }
         }
         self.catch_up();
@@ -62,15 +75,19 @@ impl<'a> Writer<'a> {
 
     /// The next request. A run that stores superstep after superstep has it sooner than a thread that sleeps wakes up.
     fn next(&mut self, jobs: &Receiver<Box<dyn Job>>) -> Option<Box<dyn Job>> {
-        let since = Instant::now();
-        loop {
-            match jobs.try_recv() {
-                Ok(job) => return Some(job),
-                Err(TryRecvError::Empty) if since.elapsed() < ALERT => thread::yield_now(),
-                Err(TryRecvError::Empty) => break,
-                Err(TryRecvError::Disconnected) => return None,
-            }
+        match look_out(jobs) {
+            Ok(job) => return Some(job),
+            Err(TryRecvError::Empty) => {}
+            Err(TryRecvError::Disconnected) => return None,
         }
+        self.awake.store(false, Ordering::Relaxed);
+        let next = self.sleep(jobs);
+        self.awake.store(true, Ordering::Relaxed);
+        next
+    }
+
+    /// Waits for the next request, however long that takes.
+    fn sleep(&mut self, jobs: &Receiver<Box<dyn Job>>) -> Option<Box<dyn Job>> {
         if self.behind.is_some() {
             match jobs.recv_timeout(REST) {
                 Ok(job) => return Some(job),
@@ -84,10 +101,10 @@ impl<'a> Writer<'a> {
     /// Brings to the disk what is committed and not there. If that fails, the next commit has to get there, and tells why it
     /// cannot.
     fn catch_up(&mut self) {
-        let (Some(_), Some(log)) = (self.behind, &self.log) else { return };
+        let (Some(_), Some(file)) = (self.behind, &self.file) else { return };
         // No lock of SQLite's is on its log, so nothing is lost when this is closed.
-        let opened = OpenOptions::new().write(true).open(log);
-        if opened.and_then(|log| log.sync_data()).is_ok() {
+        let opened = OpenOptions::new().write(true).open(file);
+        if opened.and_then(|file| file.sync_data()).is_ok() {
             self.behind = None;
         }
     }
@@ -124,12 +141,13 @@ impl<'a> Writer<'a> {
     /// Sees that what these change gets as far as it has to.
     fn reach(&mut self, jobs: &[Box<dyn Job>]) -> Result<(), Error> {
         let overdue = self.behind.is_some_and(|since| since.elapsed() >= BEHIND_MAX);
-        let lasting = jobs.iter().any(|job| job.lasting() == Lasting::Machine);
+        let lasting = Purpose::Change(Lasting::Machine);
+        let lasting = jobs.iter().any(|job| job.purpose() == lasting);
         let (reach, synchronous) = match overdue || lasting {
             true => (Lasting::Machine, "FULL"),
             false => (Lasting::Process, "NORMAL"),
         };
-        if self.log.is_some() && self.reach != reach {
+        if self.file.is_some() && self.reach != reach {
             let set = self.db.pragma_update(None, "synchronous", synchronous);
             set.during("writing to the database")?;
             self.reach = reach;
@@ -143,6 +161,17 @@ impl<'a> Writer<'a> {
             Lasting::Machine if committed => self.behind = None,
             Lasting::Process => drop(self.behind.get_or_insert_with(Instant::now)),
             Lasting::Machine => {}
+        }
+    }
+}
+
+/// The next request, if it comes while it is worth staying awake for it.
+fn look_out(jobs: &Receiver<Box<dyn Job>>) -> Result<Box<dyn Job>, TryRecvError> {
+    let since = Instant::now();
+    loop {
+        match jobs.try_recv() {
+            Err(TryRecvError::Empty) if since.elapsed() < ALERT => thread::yield_now(),
+            next => return next,
         }
     }
 }

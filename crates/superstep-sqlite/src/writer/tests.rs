@@ -1,4 +1,5 @@
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Instant;
 
@@ -7,14 +8,19 @@ use superstep_checkpoint::Error;
 use tokio::sync::oneshot;
 
 use super::{BEHIND_MAX, Lasting, Writer, apart};
-use crate::worker::{Job, Request};
+use crate::worker::{Done, Job, Purpose, Request, Written};
 
-type Answer = oneshot::Receiver<Result<(), Error>>;
+type Work = Box<dyn Fn(&Connection) -> Result<(), Error> + Send>;
+type Answer = oneshot::Receiver<Done<(), Work>>;
 
 fn database() -> Connection {
     let db = Connection::open_in_memory().expect("a database");
     db.execute_batch("CREATE TABLE notes (n INTEGER PRIMARY KEY)").expect("a table");
     db
+}
+
+fn nowhere() -> Written {
+    Written { log: None, file: None, awake: Arc::default() }
 }
 
 fn note(db: &Connection, n: i64) -> Result<(), Error> {
@@ -30,7 +36,7 @@ fn notes(db: &Connection) -> Vec<i64> {
 fn request(
     work: impl Fn(&Connection) -> Result<(), Error> + Send + 'static,
 ) -> (Box<dyn Job>, Answer) {
-    let (request, answer) = Request::new(Lasting::Machine, work);
+    let (request, answer) = Request::new(Purpose::Change(Lasting::Machine), Box::new(work) as Work);
     (Box::new(request), answer)
 }
 
@@ -40,8 +46,8 @@ fn serve(db: &Connection, requests: Vec<(Box<dyn Job>, Answer)>) -> Vec<bool> {
     let (waiting, answers): (Vec<_>, Vec<_>) = requests.into_iter().unzip();
     waiting.into_iter().for_each(|job| sender.send(job).expect("a way to the thread"));
     drop(sender);
-    Writer::new(db, None).serve(&jobs);
-    let result = |mut answer: Answer| answer.try_recv().expect("an answer").is_ok();
+    Writer::new(db, nowhere()).serve(&jobs);
+    let result = |mut answer: Answer| answer.try_recv().expect("an answer").result.is_ok();
     answers.into_iter().map(result).collect()
 }
 
@@ -62,6 +68,19 @@ fn what_fails_takes_nothing_from_the_others() {
         assert_eq!(serve(&db, requests), [true, false, true], "{changes:?}");
         assert_eq!(notes(&db), [1, 3], "{changes:?}");
     }
+}
+
+#[test]
+fn who_looks_does_not_see_what_is_not_committed() {
+    let db = database();
+    let look = |db: &Connection| match notes(db)[..] {
+        [] => Ok(()),
+        _ => Err(Error::invalid("somebody else's")),
+    };
+    let (look, seen) = Request::new(Purpose::Look, Box::new(look) as Work);
+    let requests = vec![request(|db| note(db, 1)), (Box::new(look), seen)];
+    assert_eq!(serve(&db, requests), [true, true]);
+    assert_eq!(notes(&db), [1]);
 }
 
 #[test]
@@ -112,7 +131,7 @@ fn commit(writer: &mut Writer<'_>, all: &[Lasting], expected: i64) {
         .iter()
         .map(|lasting| {
             let (request, answer) =
-                Request::new(*lasting, move |db: &Connection| match reach(db) {
+                Request::new(Purpose::Change(*lasting), move |db: &Connection| match reach(db) {
                     found if found == expected => Ok(()),
                     found => Err(Error::invalid(format_args!("it gets to {found}"))),
                 });
@@ -121,7 +140,7 @@ fn commit(writer: &mut Writer<'_>, all: &[Lasting], expected: i64) {
         .unzip();
     writer.commit_together(jobs);
     for mut answer in answers {
-        answer.try_recv().expect("an answer").expect("as far as expected");
+        answer.try_recv().expect("an answer").result.expect("as far as expected");
     }
 }
 
@@ -146,7 +165,7 @@ impl Drop for Log {
 #[test]
 fn a_commit_gets_to_the_disk_if_anything_in_it_has_to() {
     let (db, log) = (database(), Log::new("any"));
-    let mut writer = Writer::new(&db, Some(log.0.clone()));
+    let mut writer = Writer::new(&db, Written { file: Some(log.0.clone()), ..nowhere() });
     commit(&mut writer, &[Lasting::Process, Lasting::Process], 1);
     assert!(writer.behind.is_some());
     commit(&mut writer, &[Lasting::Process, Lasting::Machine], 2);
@@ -157,7 +176,7 @@ fn a_commit_gets_to_the_disk_if_anything_in_it_has_to() {
 #[test]
 fn how_far_commits_get_is_left_alone_where_it_is_not_ours_to_change() {
     let db = database();
-    let mut writer = Writer::new(&db, None);
+    let mut writer = Writer::new(&db, nowhere());
     let as_it_was = reach(&db);
     commit(&mut writer, &[Lasting::Process], as_it_was);
     commit(&mut writer, &[Lasting::Machine], as_it_was);
@@ -166,7 +185,7 @@ fn how_far_commits_get_is_left_alone_where_it_is_not_ours_to_change() {
 #[test]
 fn what_is_not_on_the_disk_gets_there_soon() {
     let (db, log) = (database(), Log::new("soon"));
-    let mut writer = Writer::new(&db, Some(log.0.clone()));
+    let mut writer = Writer::new(&db, Written { file: Some(log.0.clone()), ..nowhere() });
     commit(&mut writer, &[Lasting::Process], 1);
     writer.catch_up();
     assert!(writer.behind.is_none());
@@ -179,7 +198,7 @@ fn what_is_not_on_the_disk_gets_there_soon() {
 #[test]
 fn what_could_not_be_brought_to_the_disk_is_tried_again() {
     let (db, log) = (database(), Log::new("gone"));
-    let mut writer = Writer::new(&db, Some(log.0.clone()));
+    let mut writer = Writer::new(&db, Written { file: Some(log.0.clone()), ..nowhere() });
     commit(&mut writer, &[Lasting::Process], 1);
     std::fs::remove_file(&log.0).expect("removed");
     writer.catch_up();

@@ -1,0 +1,155 @@
+//! Copying SQLite's log into the file, beside the thread that writes.
+//!
+//! By default whoever commits copies the log when it has become long, and waits twice for the disk on the way. Here another
+//! thread does it on a connection of its own, while commits go on. They never stop for that under a steady load, so the
+//! log would never begin anew: only what is copied to its end does. So when it has become very long, the thread that writes
+//! copies what is left, which is little.
+
+use std::cell::Cell;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use rusqlite::Connection;
+
+/// After how many more pages the log is copied. This is how long SQLite lets it become.
+const COPY_EVERY: i32 = 1000;
+/// From how many pages on the thread that writes sees to it that the log begins anew.
+const PAGES_MAX: i32 = 8000;
+
+thread_local! {
+    /// How many pages were in the log after the last commit on a connection of this thread.
+    static PAGES: Cell<i32> = const { Cell::new(0) };
+}
+
+/// What the thread that writes knows of the log.
+pub(crate) struct Log {
+    copier: SyncSender<()>,
+    /// How many pages there were when the copier was last asked.
+    asked: i32,
+}
+
+impl Log {
+    /// The log, and what the copier is told by.
+    pub(crate) fn new() -> (Self, Receiver<()>) {
+        let (copier, requests) = sync_channel(1);
+        (Self { copier, asked: 0 }, requests)
+    }
+
+    /// Lets this connection no longer copy the log when it commits.
+    pub(crate) fn watch(db: &Connection) {
+        db.wal_hook(Some(|_, pages| {
+            PAGES.set(pages);
+            Ok(())
+        }));
+    }
+
+    /// After a commit on this thread: sees that the log is copied if it is time.
+    pub(crate) fn committed(&mut self, db: &Connection) {
+        let pages = PAGES.get();
+        if pages < self.asked {
+            self.asked = 0;
+        }
+        if pages - self.asked < COPY_EVERY {
+            return;
+        }
+        self.asked = pages;
+        if pages > PAGES_MAX {
+            copy(db);
+        } else {
+            // If it has been asked and has not begun yet, it copies all of it then.
+            let _ = self.copier.try_send(());
+        }
+    }
+}
+
+/// Copies the log whenever it is asked, until nobody can ask any more.
+pub(crate) fn copy_on_request(db: &Connection, requests: &Receiver<()>) {
+    while requests.recv().is_ok() {
+        copy(db);
+    }
+}
+
+/// Copies what nobody needs in the log any more, without waiting for anybody. A full disk, or somebody else who copies, leaves
+/// it for the next time: what is in the log is stored.
+fn copy(db: &Connection) {
+    let _ = db.query_row("PRAGMA wal_checkpoint(PASSIVE)", (), |_| Ok(()));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    /// A database whose log nobody but us copies.
+    struct Logged {
+        db: Connection,
+        file: PathBuf,
+    }
+
+    impl Logged {
+        fn new(name: &str) -> Self {
+            let name = format!("superstep-log-{}-{name}.db", std::process::id());
+            let file = std::env::temp_dir().join(name);
+            let db = Connection::open(&file).expect("a file");
+            let set_up = "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; CREATE TABLE t (b)";
+            db.execute_batch(set_up).expect("a table");
+            Log::watch(&db);
+            Self { db, file }
+        }
+
+        /// Commits a few hundred pages.
+        fn commit(&self) {
+            self.db.execute("INSERT INTO t VALUES (zeroblob(1000000))", ()).expect("a commit");
+        }
+
+        /// How many bytes are in the file, without its log.
+        fn copied(&self) -> u64 {
+            self.file.metadata().expect("a file").len()
+        }
+    }
+
+    impl Drop for Logged {
+        fn drop(&mut self) {
+            for suffix in ["", "-wal", "-shm"] {
+                let mut name = self.file.clone().into_os_string();
+                name.push(suffix);
+                drop(std::fs::remove_file(name));
+            }
+        }
+    }
+
+    #[test]
+    fn whoever_commits_does_not_copy_the_log() {
+        let logged = Logged::new("beside");
+        let (mut log, requests) = Log::new();
+        let before = logged.copied();
+        while requests.try_recv().is_err() {
+            logged.commit();
+            log.committed(&logged.db);
+            assert!(PAGES.get() < 2 * COPY_EVERY, "the copier is asked when it is time");
+        }
+        assert_eq!(logged.copied(), before);
+        let copier = Connection::open(&logged.file).expect("the file");
+        let (ask, asked) = sync_channel(1);
+        ask.send(()).expect("a copier");
+        drop(ask);
+        copy_on_request(&copier, &asked);
+        assert!(logged.copied() > 4_000_000, "{}", logged.copied());
+    }
+
+    /// A copier that is always a little behind leaves something in the log, which then goes on growing.
+    #[test]
+    fn a_log_that_has_become_very_long_begins_anew() {
+        let logged = Logged::new("anew");
+        let (mut log, _requests) = Log::new();
+        let mut longest = 0;
+        for _ in 0..60 {
+            logged.commit();
+            log.committed(&logged.db);
+            longest = longest.max(PAGES.get());
+        }
+        assert!(longest > PAGES_MAX, "{longest}");
+        assert!(longest < PAGES_MAX + 2 * COPY_EVERY, "{longest}");
+        assert!(PAGES.get() < PAGES_MAX, "it has begun anew");
+    }
+}

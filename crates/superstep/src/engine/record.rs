@@ -100,12 +100,12 @@ impl Recorder {
             Deltas::Every(updates_max) => updates >= updates_max,
             Deltas::Growing(updates_min) => {
                 // On the way the value grows to eight times its size from one whole value to the next. What is at rest is read
-                // more often, so there it is stored whole if a third of it is new since the last time, or of this run. Either
+                // more often, so there it is stored whole if an eighth of it is new since the last time, or of this run. Either
                 // way whole values grow in proportion, so that all of them together do, too.
                 let size = head.row.size(at).unwrap_or(0) as u64;
                 let added = self.added.get(&at).copied().unwrap_or_default().max(updates);
                 updates >= updates_min.max(size / 8 * 7)
-                    || updates > 0 && added >= updates_min.max(size / 3) && is_at_rest(layout, head)
+                    || updates > 0 && added >= size / 8 && is_at_rest(layout, head)
             }
         };
         let due = due || supersteps >= SUPERSTEPS_MAX || self.forced.contains(&at);

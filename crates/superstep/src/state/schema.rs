@@ -45,7 +45,7 @@ pub enum Deltas {
     /// After this many updates.
     Every(u64),
     /// After this many updates, and no sooner than the value has grown to eight times its size; or when nothing is left to
-    /// run and a third of the value is new. So the cost of storing stays in proportion to what is written, and a thread at
+    /// run and an eighth of the value is new. So the cost of storing stays in proportion to what is written, and a thread at
     /// rest is loaded mostly in one piece.
     Growing(u64),
 }

@@ -121,6 +121,9 @@ const LIST: Plan<'_> = Plan {
 pub(super) async fn prepare(db: &Db) -> Result<Listing, Error> {
     refuse_shallow(db).await?;
     migrate::migrate(db, PLAN).await?;
+    if let Err(error) = compress_quickly(db).await {
+        tracing::debug!(%error, "values are compressed as before");
+    }
     if !migrate::is_done(db, LIST).await? {
         if !may_add(db).await? {
             return Ok(Listing::Walked);
@@ -135,6 +138,35 @@ pub(super) async fn verify(db: &Db) -> Result<Listing, Error> {
     refuse_shallow(db).await?;
     migrate::verify(db, PLAN).await?;
     Ok(if migrate::is_done(db, LIST).await? { Listing::Kept } else { Listing::Walked })
+}
+
+/// The columns of long values that are ours to change, if the server knows LZ4 and nobody has said how they are compressed.
+/// Servers before 14 know no other way than their own, and have no column that says which.
+const SLOWLY_COMPRESSED: &str = "SELECT c.oid::regclass::text, quote_ident(a.attname)
+    FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+    WHERE (c.oid, a.attname) IN (
+            (to_regclass('checkpoints'), 'checkpoint'), (to_regclass('checkpoint_blobs'), 'blob'),
+            (to_regclass('checkpoint_writes'), 'blob')
+        )
+        AND to_jsonb(a) ->> 'attcompression' = '' AND pg_has_role(c.relowner, 'USAGE') AND NOT pg_is_in_recovery()
+        AND EXISTS (
+            SELECT FROM pg_settings WHERE name = 'default_toast_compression' AND 'lz4' = ANY(enumvals)
+        )";
+
+/// Lets the server compress long values with LZ4 instead of its own way, which takes most of the time of storing a checkpoint
+/// of a few hundred channels. What is stored stays as it is, and whoever reads or writes does not notice.
+///
+/// If somebody is busy with a table for longer than a moment, it is left for the next time.
+async fn compress_quickly(db: &Db) -> Result<(), tokio_postgres::Error> {
+    let client = db.connect().await?;
+    for row in client.query_typed(SLOWLY_COMPRESSED, &[]).await? {
+        let (table, column): (&str, &str) = (row.try_get(0)?, row.try_get(1)?);
+        let change = format!(
+            "SET LOCAL lock_timeout = '1s'; ALTER TABLE {table} ALTER COLUMN {column} SET COMPRESSION lz4"
+        );
+        client.batch_execute(&format!("BEGIN; {change}; COMMIT")).await?;
+    }
+    Ok(())
 }
 
 /// Whether we may add a table and triggers to what somebody else may have made.

@@ -14,10 +14,12 @@ pub(crate) fn check_text(what: &str, text: &str) -> Result<(), Error> {
 
 /// Whether JSON text has the escape for NUL. A backslash before it may itself be escaped.
 pub(crate) fn json_has_nul(json: &str) -> bool {
-    json.match_indices("\\u0000").any(|(at, _)| {
-        let before = json[..at].bytes().rev().take_while(|byte| *byte == b'\\').count();
-        before % 2 == 0
-    })
+    // Most text has no escapes at all, and to look for one byte takes a tenth of the time.
+    json.contains('\\')
+        && json.match_indices("\\u0000").any(|(at, _)| {
+            let before = json[..at].bytes().rev().take_while(|byte| *byte == b'\\').count();
+            before % 2 == 0
+        })
 }
 
 #[cfg(test)]

@@ -18,15 +18,21 @@ use crate::{Blob, Checkpoint, Error, Limits, SharedMap, Tag, Value, Version};
 /// # Errors
 /// A value has a tag that cannot stand inside MessagePack, or is not the one value it should be.
 pub fn checkpoint_to_msgpack(checkpoint: &Checkpoint) -> Result<Vec<u8>, Error> {
-    let values = &checkpoint.channel_values;
+    let values = checkpoint.channel_values.iter().filter(|(_, blob)| *blob.tag() != Tag::Empty);
+    // To go through the map again costs more than a list of what is in it.
+    let values: Vec<_> = values.collect();
     let bytes: usize = values.iter().map(|(name, blob)| name.len() + blob.bytes().len() + 10).sum();
     let versions = checkpoint.channel_versions.size() + checkpoint.versions_seen.size();
     let mut out = Vec::with_capacity(bytes + versions * 128 + 256);
-    encode(checkpoint, &mut out)?;
+    encode(checkpoint, &values, &mut out)?;
     Ok(out)
 }
 
-fn encode(checkpoint: &Checkpoint, out: &mut Vec<u8>) -> Result<(), Error> {
+fn encode(
+    checkpoint: &Checkpoint,
+    values: &[(&Arc<str>, &Blob)],
+    out: &mut Vec<u8>,
+) -> Result<(), Error> {
     map(out, 7)?;
     text(out, "v")?;
     msgpack::write_uint(out, checkpoint.v.into()).map_err(Error::codec)?;
@@ -35,9 +41,8 @@ fn encode(checkpoint: &Checkpoint, out: &mut Vec<u8>) -> Result<(), Error> {
     text(out, "id")?;
     text(out, &checkpoint.id.to_string())?;
     text(out, "channel_values")?;
-    let values = || checkpoint.channel_values.iter().filter(|(_, blob)| *blob.tag() != Tag::Empty);
-    map(out, values().count())?;
-    for (name, blob) in values() {
+    map(out, values.len())?;
+    for (name, blob) in values {
         text(out, name)?;
         value(out, blob).map_err(|error| {
             Error::codec(format_args!("channel `{name}` cannot be stored: {error}"))

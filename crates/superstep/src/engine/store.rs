@@ -12,6 +12,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::drive::Driver;
 use super::futures::Saving;
 use super::record;
+use super::superstep::Gate;
 use super::{ids, span};
 use crate::error::RunError;
 use crate::run::Durability;
@@ -80,8 +81,12 @@ impl Driver {
     /// Has something stored while tasks run, when what was being stored is: a run is one superstep ahead at most.
     ///
     /// A saver that keeps to the order in which it is asked is asked for it before that, and need not wait for us in between.
+    /// Not while both wait for the superstep around this graph: whichever found first that it is stored would be asked for
+    /// first.
     async fn put_meanwhile(&mut self, mut next: Saving) -> Result<(), Error> {
-        let asks_ahead = self.setting.saver.as_ref().is_some_and(AnyCheckpointer::in_order);
+        let in_order = self.setting.saver.as_ref().is_some_and(AnyCheckpointer::in_order);
+        let around = self.caller.as_ref().map(|caller| &caller.superstep.stored);
+        let asks_ahead = in_order && around.is_none_or(Gate::is_open);
         let mut ended = None;
         if let Some(mut before) = self.background.take() {
             let both = poll_fn(|cx| {

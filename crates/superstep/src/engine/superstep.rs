@@ -225,11 +225,15 @@ impl Gate {
         self.told.notify_waiters();
     }
 
+    pub(crate) fn is_open(&self) -> bool {
+        self.open.load(Ordering::Acquire)
+    }
+
     /// Waits until it is open.
     pub(crate) async fn pass(&self) {
         let mut told = std::pin::pin!(self.told.notified());
         told.as_mut().enable();
-        if !self.open.load(Ordering::Acquire) {
+        if !self.is_open() {
             told.await;
         }
     }

@@ -31,7 +31,7 @@ impl Crash {
 
 /// A saver through which a process stores until it ends.
 ///
-/// It counts what is stored. At the operation that [`Crash`] names it ends the process: the operation never returns, [`run`](Self::run)
+/// It counts what is stored, one operation after the other. At the operation that [`Crash`] names it ends the process: the operation never returns, [`run`](Self::run)
 /// drops whatever ran, and everything that is asked of this handle later fails. What was stored by then is in the
 /// [survivor](Self::survivor).
 ///
@@ -86,6 +86,8 @@ struct Process {
     crash: Crash,
     life: Mutex<Life>,
     over: Notify,
+    /// Held by the operation that is being done. What was asked for behind it is not begun when the process ends.
+    turn: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
@@ -102,7 +104,8 @@ impl CrashSaver {
 
     /// As [`new`](Self::new), for a saver whose type was erased.
     pub fn over(saver: AnyCheckpointer, crash: Crash) -> Self {
-        let process = Process { crash, life: Mutex::default(), over: Notify::new() };
+        let (life, over, turn) = (Mutex::default(), Notify::new(), tokio::sync::Mutex::default());
+        let process = Process { crash, life, over, turn };
         Self { inner: saver, process: Arc::new(process) }
     }
 
@@ -152,6 +155,7 @@ impl CrashSaver {
         count: usize,
         operations: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, Error> {
+        let _turn = self.process.turn.lock().await;
         let last = {
             let mut life = lock(&self.process.life);
             if life.over {
@@ -219,6 +223,11 @@ impl Checkpointer for CrashSaver {
             return Ok(());
         }
         self.stores_together(puts.len(), self.inner.put_all(puts)).await
+    }
+
+    /// Whatever the saver inside does: operations are done one after the other.
+    fn in_order(&self) -> bool {
+        true
     }
 
     fn relaxed(&self) -> Option<Self> {

@@ -20,7 +20,8 @@
 //!
 //! One thread owns the connection that writes. It takes everything that was asked of it since the last time and commits it
 //! in one transaction, so that runs of many threads share the cost of reaching the disk; what fails is taken back alone.
-//! Other threads with connections of their own read. The file is in WAL mode, so reading never waits for writing.
+//! Other threads with connections of their own read, and one copies SQLite's log into the file. The file is in WAL mode, so
+//! reading never waits for writing.
 //!
 //! # What is promised
 //!

@@ -9,40 +9,64 @@ use crate::error::During;
 use crate::read;
 
 /// A checkpoint ready to be stored.
+///
+/// It has the bytes of the checkpoint and no longer what they were made of: the next checkpoint shares most of that with this
+/// one, and nothing has to be copied to change what nobody else holds.
 pub(crate) struct Row {
-    put: Put,
+    thread: Arc<str>,
+    ns: Arc<str>,
+    id: CheckpointId,
+    parent: Option<CheckpointId>,
+    head: Option<CheckpointId>,
+    writes: Option<Beside>,
     checkpoint: Vec<u8>,
     metadata: String,
 }
 
+/// Writes of tasks, and the checkpoint beside which they are stored.
+struct Beside {
+    parent: CheckpointId,
+    writes: Vec<TaskWrites>,
+}
+
 impl Row {
     pub(crate) fn new(put: Put) -> Result<Self, Error> {
-        let checkpoint = wire::checkpoint_to_msgpack(&put.checkpoint).map_err(|error| {
+        let bytes = wire::checkpoint_to_msgpack(&put.checkpoint).map_err(|error| {
             Error::codec(format_args!("a checkpoint of thread `{}`: {error}", put.thread))
         })?;
         let metadata = wire::metadata_to_json(&put.metadata)?;
-        Ok(Self { put, checkpoint, metadata })
+        let beside = (!put.writes.is_empty()).then(|| wire::parent_of_writes(&put)).transpose()?;
+        let Put { thread, ns, parent, head, writes, checkpoint, .. } = put;
+        Ok(Self {
+            thread,
+            ns,
+            id: checkpoint.id,
+            parent,
+            head,
+            writes: beside.map(|parent| Beside { parent, writes }),
+            checkpoint: bytes,
+            metadata,
+        })
     }
 
     pub(crate) fn store(&self, db: &Connection) -> Result<(), Error> {
-        let Put { thread, ns, parent, writes, checkpoint, .. } = &self.put;
+        let Self { thread, ns, id, parent, .. } = self;
         let head = self.check_head(db)?;
-        if !writes.is_empty() {
-            let parent = wire::parent_of_writes(&self.put)?;
-            if head != Some(parent) {
-                refuse_unknown(db, thread, ns, parent)?;
+        if let Some(Beside { parent, writes }) = &self.writes {
+            if head != Some(*parent) {
+                refuse_unknown(db, thread, ns, *parent)?;
             }
-            store_writes(db, thread, ns, parent, writes)?;
+            store_writes(db, thread, ns, *parent, writes)?;
         }
         let sql = "INSERT OR REPLACE INTO checkpoints (thread_id, checkpoint_ns, checkpoint_id, \
                    parent_checkpoint_id, type, checkpoint, metadata) \
                    VALUES (?1, ?2, ?3, ?4, 'msgpack', ?5, ?6)";
-        let what = format_args!("storing checkpoint {} of thread `{thread}`", checkpoint.id);
+        let what = format_args!("storing checkpoint {id} of thread `{thread}`");
         let mut statement = db.prepare_cached(sql).during(what)?;
         let stored = statement.execute(params![
             thread,
             ns,
-            checkpoint.id.to_string(),
+            id.to_string(),
             parent.map(|parent| parent.to_string()),
             self.checkpoint,
             self.metadata.as_bytes(),
@@ -52,9 +76,9 @@ impl Row {
 
     /// The head, which has to be the one the writer knows, unless the checkpoint only replaces itself.
     fn check_head(&self, db: &Connection) -> Result<Option<CheckpointId>, Error> {
-        let Put { thread, ns, head, checkpoint, .. } = &self.put;
+        let Self { thread, ns, head, id, .. } = self;
         let found = read::head(db, thread, ns)?;
-        if found == *head || is_stored(db, thread, ns, checkpoint.id)? {
+        if found == *head || is_stored(db, thread, ns, *id)? {
             return Ok(found);
         }
         Err(Error::Conflict {

@@ -22,6 +22,7 @@ enum Fault {
     IgnoresFilters,
     SharesNamespaces,
     KeepsDeleted,
+    OvertakesItself,
 }
 
 struct Broken(MemorySaver, Fault);
@@ -67,9 +68,14 @@ impl Checkpointer for Broken {
                 }
             }
             Fault::TakesAnyAnswer => put.writes.iter_mut().for_each(|task| task.expected = None),
+            Fault::OvertakesItself if put.metadata.step % 2 == 0 => tokio::task::yield_now().await,
             _ => {}
         }
         self.0.put(put).await
+    }
+
+    fn in_order(&self) -> bool {
+        self.1 == Fault::OvertakesItself
     }
 
     async fn put_all(&self, puts: Vec<Put>) -> Result<(), Error> {
@@ -153,6 +159,7 @@ async fn broken_savers_are_found_out() {
         (Fault::IgnoresFilters, "list::by_metadata"),
         (Fault::SharesNamespaces, "put::threads_and_namespaces_are_apart"),
         (Fault::KeepsDeleted, "maintain::a_deleted_thread_is_gone_with_everything"),
+        (Fault::OvertakesItself, "writers::whoever_keeps_the_order_can_be_asked_ahead"),
     ] {
         let failed = failures(fault).await;
         assert!(failed.contains(&case), "{fault:?}: {failed:?}");

@@ -161,10 +161,11 @@ async fn compress_quickly(db: &Db) -> Result<(), tokio_postgres::Error> {
     let client = db.connect().await?;
     for row in client.query_typed(SLOWLY_COMPRESSED, &[]).await? {
         let (table, column): (&str, &str) = (row.try_get(0)?, row.try_get(1)?);
+        // Statements that are sent together are one transaction.
         let change = format!(
             "SET LOCAL lock_timeout = '1s'; ALTER TABLE {table} ALTER COLUMN {column} SET COMPRESSION lz4"
         );
-        client.batch_execute(&format!("BEGIN; {change}; COMMIT")).await?;
+        client.batch_execute(&change).await?;
     }
     Ok(())
 }

@@ -102,10 +102,13 @@ impl Recorder {
                 // On the way the value grows to eight times its size from one whole value to the next. What is at rest is read
                 // more often, so there it is stored whole if an eighth of it is new since the last time, or of this run. Either
                 // way whole values grow in proportion, so that all of them together do, too.
-                let size = head.row.size(at).unwrap_or(0) as u64;
+                // A value that does not tell its size is as large as it can be for all we know.
+                let size = head.row.size(at).map(|size| size as u64);
                 let added = self.added.get(&at).copied().unwrap_or_default().max(updates);
-                updates >= updates_min.max(size / 8 * 7)
-                    || updates > 0 && added >= size / 8 && is_at_rest(layout, head)
+                updates >= updates_min.max(size.unwrap_or(0) / 8 * 7)
+                    || updates > 0
+                        && added >= size.map_or(updates_min, |size| size / 8)
+                        && is_at_rest(layout, head)
             }
         };
         let due = due || supersteps >= SUPERSTEPS_MAX || self.forced.contains(&at);

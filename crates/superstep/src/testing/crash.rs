@@ -7,7 +7,7 @@ use superstep_checkpoint::{
     AnyCheckpointer, CheckpointId, Checkpointer, DeltaHistory, Error, Prune, Put, Query, Stored,
     TaskWrites, ThreadPage, ThreadQuery,
 };
-use tokio::sync::Notify;
+use tokio::sync::{MutexGuard, Notify};
 
 use crate::engine::lock;
 
@@ -31,9 +31,9 @@ impl Crash {
 
 /// A saver through which a process stores until it ends.
 ///
-/// It counts what is stored, one operation after the other. At the operation that [`Crash`] names it ends the process: the operation never returns, [`run`](Self::run)
-/// drops whatever ran, and everything that is asked of this handle later fails. What was stored by then is in the
-/// [survivor](Self::survivor).
+/// It stores one thing after the other, and counts them. At the operation that [`Crash`] names it ends the process: the
+/// operation never returns, [`run`](Self::run) drops whatever ran, and everything else that is asked of this handle fails. What
+/// was stored by then is in the [survivor](Self::survivor).
 ///
 /// A run that is not disturbed says how many operations there are, so that a test can go through all of them:
 ///
@@ -155,7 +155,7 @@ impl CrashSaver {
         count: usize,
         operations: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, Error> {
-        let _turn = self.process.turn.lock().await;
+        let turn = self.process.turn.lock().await;
         let last = {
             let mut life = lock(&self.process.life);
             if life.over {
@@ -165,11 +165,11 @@ impl CrashSaver {
             life.operations
         };
         if self.process.crash == Crash::Before(last + 1 - count) {
-            return self.end().await;
+            return self.end(turn).await;
         }
         let done = operations.await;
         if self.process.crash == Crash::After(last) {
-            return self.end().await;
+            return self.end(turn).await;
         }
         done
     }
@@ -184,8 +184,10 @@ impl CrashSaver {
         }
     }
 
-    async fn end<T>(&self) -> T {
+    /// Ends the process. Whoever waits for a turn finds it over.
+    async fn end<T>(&self, turn: MutexGuard<'_, ()>) -> T {
         lock(&self.process.life).over = true;
+        drop(turn);
         self.process.over.notify_waiters();
         std::future::pending().await
     }

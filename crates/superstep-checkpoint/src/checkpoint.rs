@@ -54,17 +54,26 @@ pub enum Source {
     Update,
     /// A branch was begun, or a checkpoint copied.
     Fork,
+    /// Not known: LangGraph stores an empty checkpoint without a source, to keep the writes of a run beside, when a run
+    /// that stores only at its end begins a thread with a channel stored as deltas.
+    Stub,
 }
 
 impl Source {
-    /// The word that is stored.
+    /// The word that is stored. [`Stub`](Self::Stub) is stored by leaving it out.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Input => "input",
             Self::Loop => "loop",
             Self::Update => "update",
             Self::Fork => "fork",
+            Self::Stub => "stub",
         }
+    }
+
+    /// Whether it was made from outside, and not by a run of the graph.
+    pub const fn is_outside(self) -> bool {
+        matches!(self, Self::Update | Self::Fork)
     }
 
     /// The source a stored word stands for.

@@ -18,10 +18,15 @@ const COUNTERS: &str = "counters_since_delta_snapshot";
 /// null, which not every reader of JSON knows.
 pub fn metadata_to_map(metadata: &Metadata) -> Map {
     let mut map = Map::new();
-    map.insert("source".into(), metadata.source.as_str().into());
+    let stub = metadata.source == Source::Stub;
+    if !stub {
+        map.insert("source".into(), metadata.source.as_str().into());
+    }
     map.insert("step".into(), metadata.step.into());
-    let parents = metadata.parents.iter().map(|(ns, id)| (ns.clone(), id.to_string().into()));
-    map.insert("parents".into(), Value::Map(parents.collect()));
+    if !stub || !metadata.parents.is_empty() {
+        let parents = metadata.parents.iter().map(|(ns, id)| (ns.clone(), id.to_string().into()));
+        map.insert("parents".into(), Value::Map(parents.collect()));
+    }
     if !metadata.delta_counters.is_empty() {
         let pair = |(updates, steps): (u64, u64)| vec![Value::from(updates), Value::from(steps)];
         let counters = metadata
@@ -111,15 +116,17 @@ impl Formatter for Spaced {
 /// Reads metadata. Keys that are not known are kept in [`Metadata::extra`].
 ///
 /// # Errors
-/// The bytes are no JSON map, or `source` or `step` is missing or not what it should be.
+/// The bytes are no JSON map, `step` is missing, or something is not what it should be.
 pub fn metadata_from_json(bytes: &[u8]) -> Result<Metadata, Error> {
     let value: Value = serde_json::from_slice(bytes)
         .map_err(|error| Error::codec(format_args!("its metadata is not JSON: {error}")))?;
     let Value::Map(mut map) = value else {
         return Err(Error::codec(format_args!("its metadata is {}, not a map", value.kind())));
     };
-    let source = map.shift_remove("source");
-    let source = source.as_ref().and_then(Value::as_str).and_then(Source::from_word);
+    let source = match map.shift_remove("source") {
+        None => Some(Source::Stub),
+        Some(source) => source.as_str().and_then(Source::from_word),
+    };
     let step = map.shift_remove("step").and_then(|step| step.as_i64());
     Ok(Metadata {
         source: source.ok_or_else(|| fault("source"))?,

@@ -95,7 +95,7 @@ impl Driver {
             return Ok(Input::Value(StartValue::Writes(update)));
         }
         new.extend(update.list.into_iter().map(|(at, value)| Write::State(at, value)));
-        if !start.superseded {
+        if !start.branches {
             self.store_command(&new, single, bound).await?;
         }
         writes.extend(new);
@@ -139,11 +139,11 @@ impl Driver {
                 let open = if ids.is_empty() { "none" } else { &ids };
                 return refuse(format!("no open question has the id `{id}`; open are: {open}"));
             };
-            match (&open.before, start.superseded) {
+            match (&open.before, start.branches) {
                 (Some(before), _) => {
                     let mut answers = before.clone();
                     answers.push(answer);
-                    match start.superseded {
+                    match start.branches {
                         true => seeds.push((open.path.clone(), answers)),
                         false => bound.own.push((open.task, open.path.clone(), answers)),
                     }
@@ -170,7 +170,7 @@ impl Driver {
         for entry in entries {
             let task = entry.task.id();
             let Some(record) = self.pending.task(task) else { continue };
-            if record.is_finished() && !start.superseded {
+            if record.is_finished() && !start.branches {
                 continue;
             }
             for question in &record.questions {
@@ -183,13 +183,13 @@ impl Driver {
                     .find(|k| ids::interrupt_id(entry.task.namespace(), *k) == question.id);
                 let answered = position.is_some_and(|at| at < answers.len())
                     || self.pending.claim.answers.contains_key(question.id.as_str());
-                if answered && !start.superseded {
+                if answered && !start.branches {
                     continue;
                 }
                 let before = position.map(|at| answers[..at].to_vec());
                 let path = entry.task.path();
                 let mut open = Open { question: question.clone(), task, path, before };
-                if start.superseded && open.before.is_none() {
+                if start.branches && open.before.is_none() {
                     self.find_call(&mut open);
                 }
                 found.push(open);

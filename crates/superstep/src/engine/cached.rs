@@ -41,10 +41,7 @@ impl Driver {
         for (at, entry) in entries.iter().enumerate().filter(|(_, e)| e.writes.is_none()) {
             let Some((cache, key)) = self.cache_key(entry)? else { continue };
             let Some(cached) = cache.get(&key).await? else { continue };
-            let writes = cached
-                .iter()
-                .map(|(name, blob)| slots::decode_write(&self.setting.layout, name, blob));
-            found.push((at, writes.collect::<Result<Vec<_>, _>>()?));
+            found.push((at, slots::decode_writes(&self.setting.layout, &cached)?));
         }
         for (at, writes) in found {
             let entry = &mut entries[at];

@@ -242,7 +242,7 @@ impl Driver {
                 return Ok(Stop::Done);
             }
             if !self.replaying {
-                self.hand_back(&superstep, &mut entries)?;
+                self.hand_back(&mut entries)?;
             }
             if self.stops_at(&self.breakpoints.before, entries.iter().map(|entry| entry.node)) {
                 return Ok(Stop::Breakpoint);
@@ -310,10 +310,7 @@ impl Driver {
     }
 
     fn is_touched(&self) -> bool {
-        let outside =
-            |metadata: &Metadata| matches!(metadata.source, Source::Update | Source::Fork);
-        self.metadata.as_ref().is_some_and(outside)
-            || self.caller.as_ref().is_some_and(|caller| caller.touched)
+        self.is_from_outside() || self.caller.as_ref().is_some_and(|caller| caller.touched)
     }
 
     /// The tasks that are planned, ready to run.
@@ -326,44 +323,35 @@ impl Driver {
     }
 
     /// Gives finished tasks the writes that are stored for them.
-    fn hand_back(
-        &mut self,
-        superstep: &Arc<Superstep>,
-        entries: &mut Vec<Entry>,
-    ) -> Result<(), RunError> {
+    fn hand_back(&mut self, entries: &mut Vec<Entry>) -> Result<(), RunError> {
         if self.pending.is_empty() {
             return Ok(());
         }
         let mut handlers = Vec::new();
         for entry in &mut *entries {
-            let id = entry.task.id();
-            if let Some(stored) = self.pending.output(id) {
-                let writes = stored
-                    .iter()
-                    .map(|(name, blob)| slots::decode_write(&self.setting.layout, name, blob));
-                entry.writes = Some(writes.collect::<Result<_, _>>()?);
-                entry.kept = true;
-                self.pending.take_up(id);
+            if self.hand_back_to(entry)? {
                 continue;
             }
-            let def = &self.setting.layout.nodes[entry.node];
-            if let (Some(handler), Some(error)) = (def.handler, self.pending.handled_error(id)) {
+            if let Some(handler) = entry.handler_of_failed(&self.pending) {
                 entry.handled = true;
-                handlers.push(Entry::handler(superstep, entry, handler, error));
+                handlers.push(handler);
             }
         }
         for mut handler in handlers {
-            if let Some(stored) = self.pending.output(handler.task.id()) {
-                let writes = stored
-                    .iter()
-                    .map(|(name, blob)| slots::decode_write(&self.setting.layout, name, blob));
-                handler.writes = Some(writes.collect::<Result<_, _>>()?);
-                handler.kept = true;
-                self.pending.take_up(handler.task.id());
-            }
+            self.hand_back_to(&mut handler)?;
             entries.push(handler);
         }
         Ok(())
+    }
+
+    /// Gives a task the writes that are stored for it. Returns whether there are any.
+    fn hand_back_to(&mut self, entry: &mut Entry) -> Result<bool, RunError> {
+        let id = entry.task.id();
+        let Some(stored) = self.pending.output(id) else { return Ok(false) };
+        entry.writes = Some(slots::decode_writes(&self.setting.layout, &stored)?);
+        entry.kept = true;
+        self.pending.take_up(id);
+        Ok(true)
     }
 
     /// Whether a breakpoint holds: something changed since the last stop, and one of the nodes is listed.

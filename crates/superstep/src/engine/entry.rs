@@ -2,20 +2,26 @@
 
 use std::sync::Arc;
 
-use superstep_checkpoint::Value;
+use smallvec::{SmallVec, smallvec};
+use superstep_checkpoint::{Error, Value};
 
 use super::apply::{Actor, Applied};
 use super::attempt::{Held, Job};
 use super::emit;
 use super::head::{Control, Head, Packet, StartValue, Write};
 use super::layout::{Layout, NodeDef, Reads};
+use super::pending::{Pending, TaskRecord};
 use super::plan::{Cause, Planned};
+use super::slots;
 use super::superstep::Superstep;
 use super::task::{Identity, Task};
 use crate::error::NodeError;
 use crate::graph::TimeoutPolicy;
 use crate::node::Failure;
 use crate::state::{Payload, Row};
+
+/// What a finished task has written, by the path that orders it among the others.
+pub(crate) type FinishedWrites = SmallVec<[(String, Applied); 1]>;
 
 /// A task of the superstep that is running.
 pub(crate) struct Entry {
@@ -68,6 +74,40 @@ impl Entry {
             ended: false,
             is_handler: false,
         }
+    }
+
+    /// The task of the error handler that runs in place of this one, if this one has failed into it.
+    pub(crate) fn handler_of_failed(&self, pending: &Pending) -> Option<Self> {
+        let superstep = &self.task.inner.superstep;
+        let handler = superstep.setting.layout.nodes[self.node].handler?;
+        let error = pending.handled_error(self.task.id())?;
+        Some(Self::handler(superstep, self, handler, error))
+    }
+
+    /// Whether the task has finished, or the error handler that ran in its place.
+    pub(crate) fn has_finished(&self, pending: &Pending) -> bool {
+        let is_finished = |id| pending.task(id).is_some_and(TaskRecord::is_finished);
+        is_finished(self.task.id())
+            || self.handler_of_failed(pending).is_some_and(|handler| is_finished(handler.task.id()))
+    }
+
+    /// What is to be applied of the task in place of running it, if it has finished: its writes, or those of the error
+    /// handler that ran in its place.
+    pub(crate) fn finished(&self, pending: &Pending) -> Result<Option<FinishedWrites>, Error> {
+        let layout = &self.task.inner.superstep.setting.layout;
+        if let Some(output) = pending.output(self.task.id()) {
+            let writes = slots::decode_writes(layout, &output)?;
+            return Ok(Some(SmallVec::from_buf([(
+                self.task.path(),
+                Applied { actor: self.actor(), writes },
+            )])));
+        }
+        let Some(handler) = self.handler_of_failed(pending) else { return Ok(None) };
+        let Some(output) = pending.output(handler.task.id()) else { return Ok(None) };
+        let writes = slots::decode_writes(layout, &output)?;
+        let failed = Applied { actor: self.actor(), writes: Vec::new() };
+        let handled = Applied { actor: handler.actor(), writes };
+        Ok(Some(smallvec![(self.task.path(), failed), (handler.task.path(), handled)]))
     }
 
     /// The task of the error handler of a failed task.
@@ -128,6 +168,10 @@ impl Entry {
             Some(arg) => arg.to_value().unwrap_or_default(),
             None => emit::input_value(layout, head, &layout.nodes[self.node].reads, step, stop),
         }
+    }
+
+    pub(crate) fn is_dispatched(&self) -> bool {
+        matches!(self.kind, EntryKind::Dispatched(_))
     }
 
     pub(crate) fn triggers(&self, def: &NodeDef) -> Vec<Arc<str>> {

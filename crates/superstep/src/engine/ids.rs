@@ -75,6 +75,11 @@ pub(crate) fn handler_path(failed: &str) -> String {
     format!("{failed}, {HANDLER}, {:010}", 0)
 }
 
+/// Where an update from outside stands, by its position among those that are applied together.
+pub(crate) fn update_path(index: usize) -> String {
+    format!("~__interrupt__, {index:010}")
+}
+
 /// The node that was triggered, if the stored path is that of a triggered node.
 pub(crate) fn pulled(path: &str) -> Option<&str> {
     let name = path.strip_prefix('~')?.strip_prefix(PULL)?.strip_prefix(", ")?;

@@ -38,7 +38,7 @@ impl Task {
             saver,
             ns,
             shown: None,
-            parents: Arc::new(superstep.parents()),
+            parents: Arc::new(self.parents()),
             at: None,
             input: Input::Value(input),
             breakpoints: graph.breakpoints.clone(),
@@ -96,7 +96,7 @@ impl Task {
         let mut callers = std::iter::successors(Some(self), |task| task.inner.caller.as_ref());
         // A graph that is not stored has checkpoints of the same names each time it runs.
         setting.saver.is_some()
-            && setting.run.replay.is_none()
+            && setting.run.replay().is_none()
             && *resuming != Some(true)
             && callers.all(|task| task.attempt() == 1)
     }

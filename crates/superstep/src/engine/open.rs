@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use superstep_checkpoint::{CheckpointId, Query, Source, Stored};
+use superstep_checkpoint::{AnyCheckpointer, CheckpointId, Metadata, Query, Source, Stored};
 
 use super::apply::apply;
 use super::barrier::apply_error;
@@ -18,10 +18,27 @@ use crate::error::RunError;
 
 /// Where a run begins.
 pub(super) struct Start {
-    /// The checkpoint is not the head of its thread.
-    pub(super) superseded: bool,
-    /// The run goes back in time.
+    /// A branch begins here: what the run does is not stored beside the checkpoint, which may have other children.
+    pub(super) branches: bool,
+    /// The run goes back in time: what had finished runs again, and what was answered is asked again.
     time_travel: bool,
+    /// The caller goes back in time, so this graph gets its input again, whatever it did afterwards.
+    rewound: bool,
+}
+
+/// The checkpoint that a graph begins from, and how it was found.
+struct Found {
+    stored: Option<Stored>,
+    way: Way,
+}
+
+enum Way {
+    /// It is where the graph is.
+    Latest,
+    /// It was asked for; whether the graph has gone on since.
+    Asked { superseded: bool },
+    /// It is where the graph was when the graph around it was where that begins.
+    Bounded,
 }
 
 impl Driver {
@@ -31,59 +48,106 @@ impl Driver {
         at: Option<CheckpointId>,
         input: Input,
     ) -> Result<(), RunError> {
-        let (stored, superseded) = self.find(at).await?;
-        let answers = matches!(&input, Input::Command(command) if !command.resume.is_nothing());
-        let time_travel = superseded && !answers;
-        let start = Start { superseded, time_travel };
+        let Found { stored, way } = self.find(at).await?;
         match stored {
             Some(stored) => self.load(&stored).await?,
             None => self.id = self.next_id(-2, None),
+        }
+        let start = self.start(&way, &input);
+        if !self.is_nested() {
+            self.bound_replay(&start, &input);
         }
         self.stop = self.step + i64::try_from(self.limit).unwrap_or(i64::MAX / 2) + 1;
         self.begin(input, &start).await
     }
 
-    /// The checkpoint to begin from, and whether the thread has gone on since.
-    async fn find(&mut self, at: Option<CheckpointId>) -> Result<(Option<Stored>, bool), RunError> {
+    fn start(&self, way: &Way, input: &Input) -> Start {
+        let answers = matches!(input, Input::Command(command) if !command.resume.is_nothing());
+        let (branches, time_travel) = match *way {
+            Way::Latest | Way::Bounded => (false, false),
+            // Naming the head is not going back in time, unless it is for the sake of a graph inside.
+            Way::Asked { superseded } if !self.is_nested() && !self.goes_inside() => {
+                (superseded, superseded && !answers)
+            }
+            // What was made from outside is a branch of its own until the thread has gone on from it.
+            Way::Asked { superseded } => (superseded || !self.is_from_outside(), true),
+        };
+        Start { branches, time_travel, rewound: matches!(way, Way::Bounded) }
+    }
+
+    fn goes_inside(&self) -> bool {
+        self.setting.run.replay.as_ref().is_some_and(|replay| replay.goes_inside)
+    }
+
+    /// Whether the checkpoint was made from outside, and not by a run.
+    pub(super) fn is_from_outside(&self) -> bool {
+        let outside = |metadata: &Metadata| metadata.source.is_outside();
+        self.metadata.as_ref().is_some_and(outside)
+    }
+
+    /// Lets graphs inside find where they were when the thread was at the checkpoint that the run begins from.
+    ///
+    /// What was made from outside came later than what the graphs inside did before it, so its parent counts.
+    fn bound_replay(&self, start: &Start, input: &Input) {
+        let Some(replay) = &self.setting.run.replay else { return };
+        let parent = self.before.filter(|_| self.is_from_outside());
+        let fresh = parent.is_some() && self.pending.is_clear();
+        if matches!(input, Input::Value(_)) || !(start.time_travel || fresh) {
+            return;
+        }
+        // Set here and nowhere else.
+        let _ = replay.before.set(parent.unwrap_or(self.id));
+    }
+
+    /// The checkpoint to begin from.
+    async fn find(&mut self, at: Option<CheckpointId>) -> Result<Found, RunError> {
+        let latest = |stored| Found { stored, way: Way::Latest };
         let (Some(saver), Some(thread)) =
             (self.setting.saver.clone(), self.setting.run.thread.clone())
         else {
-            return Ok((None, false));
+            return Ok(latest(None));
         };
         if self.caller.as_ref().is_some_and(|caller| caller.first) {
-            return Ok((None, false));
+            return Ok(latest(None));
         }
         if let Some(id) = at {
-            let stored = saver.get(&thread, &self.setting.ns, Some(id)).await?;
-            let stored =
-                stored.ok_or(RunError::UnknownCheckpoint { thread: thread.clone(), id })?;
-            let head = saver.get(&thread, &self.setting.ns, None).await?;
-            self.known_head = head.map(|head| head.checkpoint.id);
-            // The head's own id is where the thread is anyway.
-            return Ok((Some(stored), self.known_head != Some(id)));
+            return self.find_asked(&saver, thread, id).await;
         }
-        let latest = saver.get(&thread, &self.setting.ns, None).await?;
-        self.known_head = latest.as_ref().map(|stored| stored.checkpoint.id);
-        let Some(replay) = self.setting.run.replay.as_ref().filter(|_| self.is_nested()) else {
-            return Ok((latest, false));
+        let stored = saver.get(&thread, &self.setting.ns, None).await?;
+        self.known_head = stored.as_ref().map(|stored| stored.checkpoint.id);
+        let run = self.setting.run.clone();
+        let Some((replay, before)) = run.replay().filter(|_| self.is_nested()) else {
+            return Ok(latest(stored));
         };
-        let name = ids::without_task_ids(&self.setting.ns);
-        if !lock(&replay.visited).insert(name) {
-            return Ok((latest, false));
+        if !lock(&replay.visited).insert(ids::without_task_ids(&self.setting.ns)) {
+            return Ok(Found { stored, way: Way::Bounded });
         }
         if let Some(id) = replay.addressed.get(&*self.setting.ns) {
-            let stored = saver.get(&thread, &self.setting.ns, Some(*id)).await?;
-            return Ok((stored, true));
+            return self.find_asked(&saver, thread, *id).await;
         }
         let query = Query {
             thread: Some(thread),
             ns: Some(self.setting.ns.clone()),
-            before: Some(replay.before),
+            before: Some(before),
             limit: Some(1),
             ..Query::default()
         };
         let older = saver.list(query).await?.into_iter().next();
-        Ok((older, false))
+        Ok(Found { stored: older, way: Way::Bounded })
+    }
+
+    async fn find_asked(
+        &mut self,
+        saver: &AnyCheckpointer,
+        thread: Arc<str>,
+        id: CheckpointId,
+    ) -> Result<Found, RunError> {
+        let stored = saver.get(&thread, &self.setting.ns, Some(id)).await?;
+        let stored = stored.ok_or(RunError::UnknownCheckpoint { thread: thread.clone(), id })?;
+        let head = saver.get(&thread, &self.setting.ns, None).await?;
+        self.known_head = head.map(|head| head.checkpoint.id);
+        let superseded = self.known_head != Some(id);
+        Ok(Found { stored: Some(stored), way: Way::Asked { superseded } })
     }
 
     async fn load(&mut self, stored: &Stored) -> Result<(), RunError> {
@@ -102,7 +166,7 @@ impl Driver {
     async fn begin(&mut self, input: Input, start: &Start) -> Result<(), RunError> {
         let begun = self.head.newest > 0;
         let told = self.caller.as_ref().and_then(|caller| caller.resuming);
-        let told = told.filter(|_| self.setting.run.replay.is_none() || !start.time_travel);
+        let told = told.filter(|_| !start.rewound && !start.time_travel);
         // A graph with a memory may have its history from another call. This one has not come to it yet.
         let told = told.map(|told| told && !(begun && self.is_from_another_call()));
         let continues = matches!(input, Input::Nothing | Input::Command(_));
@@ -111,7 +175,7 @@ impl Driver {
         if resuming {
             self.check_fits(start)?;
         }
-        self.replaying = start.superseded;
+        self.replaying = start.branches || start.time_travel;
         if start.time_travel {
             self.pending.forget_answers();
         }
@@ -135,7 +199,7 @@ impl Driver {
             });
         }
         let takes_up =
-            resuming && !start.superseded && !self.is_nested() && self.setting.saver.is_some();
+            resuming && !start.branches && !self.is_nested() && self.setting.saver.is_some();
         if takes_up {
             if !commanded && !plan(&self.setting.layout, &self.head).is_empty() {
                 self.claim(Vec::new()).await?;
@@ -145,7 +209,7 @@ impl Driver {
         if resuming {
             self.head.seen_interrupt = Some(self.head.versions.clone().into());
             self.head.news.interrupt = true;
-            if start.superseded {
+            if start.branches {
                 self.fork().await?;
             }
             self.setting.emitter.values(&self.head, Vec::new());
@@ -166,19 +230,20 @@ impl Driver {
     ///
     /// A change from outside leaves the graphs inside where they are, though their checkpoints name the one before it.
     fn is_from_another_call(&self) -> bool {
-        let Some(caller) = &self.caller else { return false };
-        let inside = self.metadata.as_ref().map(|metadata| &metadata.parents);
-        self.setting.run.replay.is_none()
-            && inside.is_some_and(|inside| *inside != *self.setting.around)
+        let (Some(caller), Some(metadata)) = (&self.caller, &self.metadata) else { return false };
+        // Either engine may name more places around a graph than the other: where it was called from, or how the run got
+        // there. Those that both name tell.
+        let named = |(ns, id): (&String, &CheckpointId)| {
+            metadata.parents.get(ns).is_some_and(|parent| parent != id)
+        };
+        self.setting.run.replay().is_none()
+            && self.setting.around.iter().any(named)
             && (!caller.touched || plan(&self.setting.layout, &self.head).is_empty())
     }
 
     /// Writes of earlier commands that no superstep has taken up yet.
     fn stored_commands(&self) -> Result<Vec<Write>, RunError> {
-        let stored = self.pending.commands.iter();
-        let writes =
-            stored.map(|(name, blob)| slots::decode_write(&self.setting.layout, name, blob));
-        Ok(writes.collect::<Result<_, _>>()?)
+        Ok(slots::decode_writes(&self.setting.layout, &self.pending.commands)?)
     }
 
     /// Begins a branch at the checkpoint that was addressed.

@@ -3,7 +3,7 @@
 use std::any::{Any, TypeId};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::task::{Poll, Waker};
 
 use superstep_checkpoint::{AnyCache, AnyStore, CheckpointId, IdClock, InterruptId, Value};
@@ -31,7 +31,7 @@ pub(crate) struct Run {
     pub(crate) answers: Mutex<HashMap<InterruptId, Answer>>,
     /// Questions whose answers another engine had kept under another id.
     pub(crate) renamed: Mutex<Vec<(InterruptId, InterruptId)>>,
-    /// Set when the run began from an older checkpoint.
+    /// Set when the run was told where to begin.
     pub(crate) replay: Option<Replay>,
 }
 
@@ -44,15 +44,23 @@ pub(crate) struct Answer {
 
 /// How graphs inside a run that went back in time find their own past.
 pub(crate) struct Replay {
-    /// Their state is the latest one older than this.
-    pub(crate) before: CheckpointId,
+    /// Their state is the latest one older than this. Not set if the run does not go back in time after all.
+    pub(crate) before: OnceLock<CheckpointId>,
     /// Namespaces (without task ids) that were already looked at once.
     pub(crate) visited: Mutex<HashSet<String>>,
-    /// The checkpoint of a nested graph that was addressed, by its namespace.
+    /// It is a checkpoint of a nested graph that the run begins from.
+    pub(crate) goes_inside: bool,
+    /// The checkpoints of nested graphs that were addressed, by namespace.
     pub(crate) addressed: BTreeMap<String, CheckpointId>,
 }
 
 impl Run {
+    /// How graphs inside find their own past, and what it is older than, if the run goes back in time.
+    pub(crate) fn replay(&self) -> Option<(&Replay, CheckpointId)> {
+        let replay = self.replay.as_ref()?;
+        Some((replay, *replay.before.get()?))
+    }
+
     /// The stream, if it wants events of this mode from a graph with this namespace.
     pub(crate) fn sink_for(&self, mode: Mode, ns: &str) -> Option<&Arc<Sink>> {
         self.sink.as_ref().filter(|sink| sink.wants(mode) && (ns.is_empty() || sink.subgraphs))

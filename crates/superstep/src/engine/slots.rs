@@ -209,8 +209,15 @@ pub(crate) fn encode_write(
     }))
 }
 
-/// A stored write, as this graph understands it.
-pub(crate) fn decode_write(layout: &Layout, name: &Arc<str>, blob: &Blob) -> Result<Write, Error> {
+/// Stored writes, as this graph understands them.
+pub(crate) fn decode_writes<'a>(
+    layout: &Layout,
+    writes: impl IntoIterator<Item = &'a (Arc<str>, Blob)>,
+) -> Result<Vec<Write>, Error> {
+    writes.into_iter().map(|(name, blob)| decode_write(layout, name, blob)).collect()
+}
+
+fn decode_write(layout: &Layout, name: &Arc<str>, blob: &Blob) -> Result<Write, Error> {
     if &**name == RETURN {
         return Ok(Write::Return(Payload::new(blob.to_value()?)));
     }

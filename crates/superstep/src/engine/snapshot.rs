@@ -67,11 +67,11 @@ pub(crate) fn look(
         }
         let next = entries
             .iter()
-            .filter(|entry| !(look.live && pending.output(entry.task.id()).is_some()))
+            .filter(|entry| !(look.live && entry.has_finished(&pending)))
             .map(|entry| entry.task.inner.name.clone())
             .collect();
         if look.live {
-            head = with_finished(&layout, head, entries, &pending)?;
+            head = with_finished(&layout, head, &entries, &pending)?;
         }
         let interrupts = tasks.iter().flat_map(|task| task.interrupts.clone()).collect();
         let standing = Standing {
@@ -119,9 +119,8 @@ fn apply_commands(layout: &Layout, head: &mut Head, pending: &Pending) -> Result
     if pending.commands.is_empty() {
         return Ok(());
     }
-    let writes = pending.commands.iter();
-    let writes = writes.map(|(name, blob)| slots::decode_write(layout, name, blob));
-    let command = Applied { actor: Actor::Input, writes: writes.collect::<Result<_, _>>()? };
+    let writes = slots::decode_writes(layout, &pending.commands)?;
+    let command = Applied { actor: Actor::Input, writes };
     let mut changed = head.clone();
     // A look never fails because of what is waiting to be applied.
     if apply(layout, &mut changed, &mut [command], false).is_ok() {
@@ -134,23 +133,19 @@ fn apply_commands(layout: &Layout, head: &mut Head, pending: &Pending) -> Result
 fn with_finished(
     layout: &Layout,
     head: Head,
-    entries: Vec<Entry>,
+    entries: &[Entry],
     pending: &Pending,
 ) -> Result<Head, RunError> {
     let mut finished = Vec::new();
-    for mut entry in entries {
-        if let Some(output) = pending.output(entry.task.id()) {
-            let writes = output.iter().map(|(name, blob)| slots::decode_write(layout, name, blob));
-            entry.writes = Some(writes.collect::<Result<_, _>>()?);
-            finished.push(entry);
-        }
+    for entry in entries {
+        finished.extend(entry.finished(pending)?.into_iter().flatten());
     }
     if finished.is_empty() {
         return Ok(head);
     }
-    finished.sort_by_cached_key(|entry| entry.task.path());
+    finished.sort_by(|(a, _), (b, _)| a.cmp(b));
     let mut changed = head.clone();
-    let mut tasks: Vec<_> = finished.iter_mut().map(Entry::applied).collect();
+    let mut tasks: Vec<_> = finished.into_iter().map(|(_, applied)| applied).collect();
     Ok(if apply(layout, &mut changed, &mut tasks, false).is_ok() { changed } else { head })
 }
 
@@ -164,10 +159,12 @@ async fn task_snapshot(
     let id = entry.task.id();
     let record = pending.task(id);
     let output = record.and_then(super::pending::TaskRecord::output);
-    let result = match &output {
-        Some(output) => {
-            let writes = output.iter().map(|(name, blob)| slots::decode_write(layout, name, blob));
-            let writes = writes.collect::<Result<Vec<_>, _>>()?;
+    // What an error handler wrote is the result of the task that it ran in place of.
+    let handler = entry.handler_of_failed(pending).filter(|_| look.live);
+    let written = output.clone().or_else(|| pending.output(handler?.task.id()));
+    let result = match &written {
+        Some(written) => {
+            let writes = slots::decode_writes(layout, written)?;
             Some(snapshot_result(layout, &layout.shown, &writes))
         }
         None => None,
@@ -204,10 +201,7 @@ async fn task_snapshot(
 
 /// What the error handler of a failed task asked.
 fn handler_questions(look: &Look, entry: &Entry, pending: &Pending) -> Vec<Interrupt> {
-    let handler = look.graph.layout.nodes[entry.node].handler;
-    let error = pending.handled_error(entry.task.id());
-    let (Some(handler), Some(error)) = (handler, error) else { return Vec::new() };
-    let handler = Entry::handler(&entry.task.inner.superstep, entry, handler, error);
+    let Some(handler) = entry.handler_of_failed(pending) else { return Vec::new() };
     let Some(record) = pending.task(handler.task.id()) else { return Vec::new() };
     if record.is_finished() && look.live {
         return Vec::new();
@@ -315,10 +309,7 @@ impl Driver {
         let tasks = entries.iter().map(|entry| {
             let record = self.pending.task(entry.task.id());
             let output = record.and_then(super::pending::TaskRecord::output);
-            let writes = output.and_then(|output| {
-                let writes = output.iter().map(|(n, blob)| slots::decode_write(layout, n, blob));
-                writes.collect::<Result<Vec<_>, _>>().ok()
-            });
+            let writes = output.and_then(|output| slots::decode_writes(layout, &output).ok());
             let result =
                 writes.map(|writes| snapshot_result(layout, &self.setting.emitter.keys, &writes));
             let inner = layout.nodes[entry.node].inner.as_ref();

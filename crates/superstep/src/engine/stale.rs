@@ -28,7 +28,7 @@ impl Driver {
             }
         }
         // A branch takes up no work.
-        if !start.superseded {
+        if !start.branches {
             problems.extend(self.lost_work());
         }
         if problems.is_empty() {

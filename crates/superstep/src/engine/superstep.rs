@@ -187,16 +187,6 @@ impl Superstep {
         lock(&self.work)
     }
 
-    /// The checkpoints of this graph and of those around it, by namespace.
-    pub(crate) fn parents(&self) -> BTreeMap<String, CheckpointId> {
-        let Setting { saver, ns, around, .. } = &*self.setting;
-        let mut parents = (**around).clone();
-        if saver.is_some() || ns.is_empty() {
-            parents.insert(ns.to_string(), self.checkpoint);
-        }
-        parents
-    }
-
     /// Ends the run: what is stored is not what happened.
     pub(crate) fn fail_run(&self, error: RunError) {
         self.work().fault.get_or_insert(error);

@@ -1,5 +1,6 @@
 //! One execution of a node: what it may do, and what is remembered of it.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -196,6 +197,28 @@ impl Task {
     #[doc(alias = "checkpoint_ns")]
     pub fn namespace(&self) -> &str {
         &self.known().ns
+    }
+
+    /// The checkpoints of the graphs around a graph that this task calls, by namespace. As the reference has it, what calls
+    /// a recorded call, and what failed into an error handler, counts as such a graph.
+    pub(crate) fn parents(&self) -> BTreeMap<String, CheckpointId> {
+        let Superstep { setting, checkpoint, .. } = &*self.inner.superstep;
+        let mut parents = (*setting.around).clone();
+        if setting.saver.is_none() && !setting.ns.is_empty() {
+            return parents;
+        }
+        parents.insert(setting.ns.to_string(), *checkpoint);
+        let mut caller = Some(self);
+        while let Some(task) = caller {
+            let around = match &task.inner.identity {
+                Identity::Called(called) => Some(&called.ns),
+                Identity::Handler(handler) => Some(&handler.ns),
+                Identity::Triggered(_) | Identity::Dispatched(_) => None,
+            };
+            parents.extend(around.map(|ns| (ns.to_string(), *checkpoint)));
+            caller = task.inner.caller.as_ref();
+        }
+        parents
     }
 
     pub(crate) fn namespace_shared(&self) -> Arc<str> {

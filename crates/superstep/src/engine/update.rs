@@ -1,30 +1,27 @@
 //! Changing the state of a thread from outside.
 
+mod nodes;
+mod special;
+
 use std::sync::Arc;
 
 use superstep_checkpoint::{
-    AnyCheckpointer, CheckpointId, Metadata, Put, Source, Stored, TaskId, TaskWrites, Value,
+    AnyCheckpointer, CheckpointId, Metadata, Put, Source, Stored, TaskWrites, Value,
 };
-use uuid::Uuid;
 
 use super::apply::{Actor, Applied, apply};
 use super::barrier::apply_error;
-use super::entry::Entry;
-use super::head::{Head, StartValue, Write};
-use super::layout::{ControlKind, END, START};
-use super::output::{Unwritten, Written, writes_of};
+use super::head::Head;
+use super::layout::{END, START};
 use super::pending::Pending;
-use super::plan::plan;
 use super::record::Recorder;
 use super::run::CheckpointIds;
 use super::slots;
 use super::snapshot::{Quiet, quiet_superstep};
 use super::superstep::Superstep;
-use super::task::{Identity, Task};
-use crate::error::{RunError, nearest};
+use crate::error::RunError;
 use crate::graph::Compiled;
 use crate::node::Output;
-use crate::state::Payload;
 
 /// One change of the state, as if a node had made it.
 pub(crate) struct Change {
@@ -117,7 +114,22 @@ impl<'a> Updater<'a> {
             ),
             None => (Head::new(layout), Pending::default(), ids.next(-2, None)),
         };
-        Ok(Self { graph, saver, ids, thread, ns, stored, head, recorder, pending, latest, base })
+        let mut updater =
+            Self { graph, saver, ids, thread, ns, stored, head, recorder, pending, latest, base };
+        updater.apply_commands()?;
+        Ok(updater)
+    }
+
+    /// Commands that no run has taken up yet are part of what is changed: otherwise the change would drop them.
+    fn apply_commands(&mut self) -> Result<(), RunError> {
+        let layout = &self.graph.layout;
+        let writes = slots::decode_writes(layout, &self.pending.commands)?;
+        if writes.is_empty() {
+            return Ok(());
+        }
+        let command = Applied { actor: Actor::Input, writes };
+        let applied = apply(layout, &mut self.head, &mut [command], false);
+        applied.map_err(|error| apply_error(&error, &[], self.step()))
     }
 
     fn superseded(&self) -> bool {
@@ -165,7 +177,10 @@ impl<'a> Updater<'a> {
                     let value = std::mem::replace(&mut change.value, ChangeValue::Nothing);
                     return self.given_as_input(value).await;
                 }
-                Some(COPY) => return self.copy().await,
+                Some(COPY) => {
+                    let value = std::mem::replace(&mut change.value, ChangeValue::Nothing);
+                    return self.copy(value).await;
+                }
                 Some(_) => {}
                 None => change.as_node = Some(self.infer()?),
             }
@@ -189,240 +204,6 @@ impl<'a> Updater<'a> {
         let Some((version, node)) = ran.iter().max().copied() else { return Ok(START.into()) };
         let others = ran.iter().filter(|(other, _)| *other == version).count();
         if others > 1 { Err(ambiguous()) } else { Ok(layout.nodes[node].name.clone()) }
-    }
-
-    async fn written_by_nodes(mut self, changes: Vec<Change>) -> Result<CheckpointId, RunError> {
-        let layout = self.graph.layout.clone();
-        let superstep = self.quiet_superstep();
-        let commands = self.pending.commands.iter();
-        let commands = commands.map(|(n, blob)| slots::decode_write(&layout, n, blob));
-        let commands: Vec<Write> = commands.collect::<Result<_, _>>()?;
-        if !commands.is_empty() {
-            let task = Applied { actor: Actor::Input, writes: commands };
-            apply(&layout, &mut self.head, &mut [task], false)
-                .map_err(|error| apply_error(&error, &[], self.step()))?;
-        }
-        self.head.updated = None;
-        let entries: Vec<Entry> = plan(&layout, &self.head)
-            .into_iter()
-            .map(|planned| Entry::new(&superstep, planned))
-            .collect();
-        let mut nodes = Vec::with_capacity(changes.len());
-        for change in &changes {
-            let name = change.as_node.clone().unwrap_or_else(|| START.into());
-            let known = layout.nodes.iter().map(|def| &*def.name);
-            nodes.push(layout.node(&name).ok_or_else(|| {
-                invalid(format!("node `{name}` does not exist{}", nearest(&name, known)))
-            })?);
-        }
-        let takes_over = nodes.iter().any(|node| entries.iter().any(|entry| entry.node == *node));
-        let mut tasks = Vec::new();
-        let mut stored = Vec::new();
-        if !self.superseded() {
-            tasks.extend(self.finished(&entries, &nodes)?);
-        }
-        // Stored writes are replayed in the order of paths, with those that this update drops.
-        let mixed = !self.pending.is_empty();
-        if takes_over {
-            tasks.extend(self.kept(&entries, &nodes));
-        }
-        for (index, (change, node)) in changes.into_iter().zip(nodes).enumerate() {
-            let (task, id) = self.task_for(&superstep, &entries, node, index);
-            let output = self.output(change.value)?;
-            let mut row = self.head.row.clone();
-            let node_name = &layout.nodes[node].name;
-            let writes = match writes_of(&task, node, &mut row, output, Vec::new()) {
-                Ok(Written::Now(writes)) => Ok(writes),
-                Ok(Written::Later(writes)) => writes.await,
-                Err(error) => Err(Unwritten::Failed(error)),
-            };
-            let writes = writes.map_err(|unwritten| match unwritten {
-                Unwritten::Failed(error) if error.kind() == "InvalidUpdateError" => {
-                    RunError::InvalidUpdate { message: error.to_string(), code: error.code() }
-                }
-                Unwritten::Failed(error) => {
-                    RunError::Node { node: node_name.clone(), task: id, error }
-                }
-                Unwritten::Suspended(_) => RunError::Invalid(format!(
-                    "a router of node `{node_name}` asks a question, which nobody can answer in an update"
-                )),
-            })?;
-            stored.push(self.stored_writes(id, &task, &writes)?);
-            let planned = entries.iter().any(|entry| entry.node == node);
-            tasks.push(Applied {
-                actor: if planned { Actor::StoodIn(node) } else { Actor::Ran(node) },
-                writes,
-            });
-        }
-        let names: Vec<_> = tasks.iter().map(|task| task.actor.name(&layout)).collect();
-        let overwritten = overwritten(&tasks);
-        apply(&layout, &mut self.head, &mut tasks, false)
-            .map_err(|error| apply_error(&error, &names, self.step()))?;
-        let step = self.step();
-        let writes = if self.superseded() || self.stored.is_none() {
-            self.force_snapshots();
-            Vec::new()
-        } else {
-            self.recorder.forced.extend(overwritten);
-            if mixed {
-                self.force_snapshots();
-            }
-            stored
-        };
-        let parent = self.stored.as_ref().map(|stored| stored.checkpoint.id);
-        self.put(Source::Update, step, parent, writes).await
-    }
-
-    /// Tasks of the open superstep that had finished: their writes are folded in first.
-    fn finished(&self, entries: &[Entry], nodes: &[usize]) -> Result<Vec<Applied>, RunError> {
-        let mut finished = Vec::new();
-        let mut others: Vec<_> =
-            entries.iter().filter(|entry| !nodes.contains(&entry.node)).collect();
-        others.sort_by_cached_key(|entry| entry.task.path());
-        for entry in others {
-            let Some(output) = self.pending.output(entry.task.id()) else { continue };
-            let layout = &self.graph.layout;
-            let writes = output.iter().map(|(n, blob)| slots::decode_write(layout, n, blob));
-            finished
-                .push(Applied { actor: entry.actor(), writes: writes.collect::<Result<_, _>>()? });
-        }
-        Ok(finished)
-    }
-
-    /// Writes that keep the other tasks of the open superstep pending.
-    fn kept(&self, entries: &[Entry], nodes: &[usize]) -> Vec<Applied> {
-        let layout = &self.graph.layout;
-        let mut writes = Vec::new();
-        for entry in entries {
-            // On a branch, what had finished runs again like everything else.
-            let done = !self.superseded() && self.pending.output(entry.task.id()).is_some();
-            if done || nodes.contains(&entry.node) {
-                continue;
-            }
-            match entry.packet() {
-                Some(packet) => writes.push(Write::Send(packet)),
-                None => {
-                    let marked = layout.nodes[entry.node].triggers.iter().filter(|control| {
-                        let branch =
-                            matches!(layout.controls[**control].kind, ControlKind::Branch { .. });
-                        branch && self.head.controls[**control].is_available()
-                    });
-                    writes.extend(marked.map(|c| Write::Branch(*c, super::head::Mark::Null)));
-                }
-            }
-        }
-        if writes.is_empty() {
-            return Vec::new();
-        }
-        vec![Applied { actor: Actor::Input, writes }]
-    }
-
-    /// The task whose place the update takes: the planned one of that node, or one of its own.
-    fn task_for(
-        &self,
-        superstep: &Arc<Superstep>,
-        entries: &[Entry],
-        node: usize,
-        index: usize,
-    ) -> (Task, TaskId) {
-        let free =
-            |entry: &&Entry| entry.node == node && self.pending.output(entry.task.id()).is_none();
-        if let Some(entry) = entries.iter().find(free) {
-            return (entry.task.clone(), entry.task.id());
-        }
-        let name = self.graph.layout.nodes[node].name.clone();
-        let task = Task::new(superstep.clone(), name, Identity::Triggered(node), None);
-        let text = match index {
-            0 => "__interrupt__".to_owned(),
-            index => format!("__interrupt__:{index}"),
-        };
-        (task, TaskId::from(Uuid::new_v5(&self.base.as_uuid(), text.as_bytes())))
-    }
-
-    fn output(&self, value: ChangeValue) -> Result<Output, RunError> {
-        let layout = &self.graph.layout;
-        Ok(match value {
-            ChangeValue::Nothing => Output::default(),
-            ChangeValue::Output(output) => output,
-            ChangeValue::Data(value) if layout.single => {
-                let mut writes = crate::state::Writes::new();
-                for at in 0..layout.channels.len() {
-                    let write = layout.schema.parse_write(at, value.clone())?;
-                    writes.list.push((at, write));
-                }
-                Output::writes(writes)
-            }
-            ChangeValue::Data(value) => Output::writes(crate::state::Writes::data(value)),
-        })
-    }
-
-    fn stored_writes(
-        &self,
-        id: TaskId,
-        task: &Task,
-        writes: &[Write],
-    ) -> Result<TaskWrites, RunError> {
-        let layout = &self.graph.layout;
-        let encoded = writes.iter().filter_map(|w| slots::encode_write(layout, w).transpose());
-        Ok(TaskWrites::new(id, task.path(), encoded.collect::<Result<_, _>>()?))
-    }
-
-    /// Drops the tasks that are pending; finished ones keep their writes.
-    async fn clear(mut self, plain: bool) -> Result<CheckpointId, RunError> {
-        if !plain {
-            return Err(invalid("the end of the graph takes no values; update as a node"));
-        }
-        let layout = self.graph.layout.clone();
-        let superstep = self.quiet_superstep();
-        self.head.updated = None;
-        let entries: Vec<Entry> = plan(&layout, &self.head)
-            .into_iter()
-            .map(|planned| Entry::new(&superstep, planned))
-            .collect();
-        let mut tasks = Vec::new();
-        for entry in entries {
-            let output = self.pending.output(entry.task.id()).unwrap_or_default();
-            let writes = output.iter().map(|(n, blob)| slots::decode_write(&layout, n, blob));
-            let writes = writes.collect::<Result<Vec<_>, _>>()?;
-            let state = writes.into_iter().filter(|write| matches!(write, Write::State(..)));
-            tasks.push(Applied { actor: entry.actor(), writes: state.collect() });
-        }
-        apply(&layout, &mut self.head, &mut tasks, false)
-            .map_err(|error| apply_error(&error, &[], self.step()))?;
-        self.force_snapshots();
-        let (step, parent) = (self.step(), self.stored.as_ref().map(|s| s.checkpoint.id));
-        self.put(Source::Update, step, parent, Vec::new()).await
-    }
-
-    async fn given_as_input(mut self, value: ChangeValue) -> Result<CheckpointId, RunError> {
-        let layout = self.graph.layout.clone();
-        let start = match value {
-            ChangeValue::Nothing => {
-                return Err(invalid("an update as input needs a value"));
-            }
-            ChangeValue::Output(output) => StartValue::Writes(output.writes),
-            ChangeValue::Data(value) => StartValue::Arg(Payload::new(value)),
-        };
-        let control = layout.controls.iter().position(|c| matches!(c.kind, ControlKind::Start));
-        let control = control.ok_or_else(|| invalid("the graph takes no input"))?;
-        let task =
-            Applied { actor: Actor::Input, writes: vec![Write::Start(control, Arc::new(start))] };
-        apply(&layout, &mut self.head, &mut [task], false)
-            .map_err(|error| apply_error(&error, &[], self.step()))?;
-        let step = self.stored.as_ref().map_or(-1, |stored| stored.metadata.step + 1);
-        self.force_snapshots();
-        let parent = self.stored.as_ref().map(|stored| stored.checkpoint.id);
-        self.put(Source::Input, step, parent, Vec::new()).await
-    }
-
-    /// A new checkpoint with the same content, beside the old one.
-    async fn copy(mut self) -> Result<CheckpointId, RunError> {
-        let Some(stored) = &self.stored else {
-            return Err(invalid("there is no checkpoint to copy"));
-        };
-        let (step, parent) = (stored.metadata.step + 1, stored.parent);
-        self.force_snapshots();
-        self.put(Source::Fork, step, parent, Vec::new()).await
     }
 
     fn force_snapshots(&mut self) {
@@ -460,15 +241,4 @@ impl<'a> Updater<'a> {
         self.saver.put(put).await?;
         Ok(id)
     }
-}
-
-fn overwritten(tasks: &[Applied]) -> Vec<usize> {
-    use crate::state::WriteValue;
-    let writes = tasks.iter().flat_map(|task| &task.writes);
-    writes
-        .filter_map(|write| match write {
-            Write::State(at, WriteValue::Overwrite(_)) => Some(*at),
-            _ => None,
-        })
-        .collect()
 }

@@ -1,5 +1,5 @@
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use superstep_checkpoint::{CheckpointId, Value};
 
@@ -77,7 +77,10 @@ impl<S: State, O> Target<S, O> {
         let context = self.graph.context.extended(&options.context);
         check_context(&graph.layout, &context)?;
         let input = begin_with(&graph, input)?;
-        let (at, replay) = self.address(&input).await?;
+        let (at, places) = self.address();
+        let replay = self.replay(&input, &places);
+        // Where graphs inside were is stored with what the run does, as the reference has it.
+        let places = if places.len() > 1 { places } else { BTreeMap::new() };
         let mut metadata = self.graph.metadata.clone();
         metadata.extend(options.metadata);
         let run = Run {
@@ -107,7 +110,7 @@ impl<S: State, O> Target<S, O> {
             saver: graph.saver.clone(),
             ns: "".into(),
             shown: None,
-            parents: Arc::default(),
+            parents: Arc::new(places),
             at,
             input,
             breakpoints,
@@ -119,30 +122,31 @@ impl<S: State, O> Target<S, O> {
         Ok(outcome(finish, self.graph.finish))
     }
 
-    /// The root checkpoint that is addressed, and how nested graphs find theirs.
-    async fn address(
+    /// The checkpoints that are addressed: of the graph itself, and of graphs inside it.
+    fn address(&self) -> (Option<CheckpointId>, BTreeMap<String, CheckpointId>) {
+        let Some(at) = &self.at else { return (None, BTreeMap::new()) };
+        let mut places = at.parents.clone();
+        places.extend(at.id.map(|id| (at.ns.to_string(), id)));
+        (places.get("").copied(), places)
+    }
+
+    /// How nested graphs find their past, if the run is told where to begin and does not answer what is asked there.
+    fn replay(
         &self,
         input: &engine::Input,
-    ) -> Result<(Option<CheckpointId>, Option<Replay>), RunError> {
-        let Some(at) = &self.at else { return Ok((None, None)) };
-        let graph = self.graph.inner();
+        places: &BTreeMap<String, CheckpointId>,
+    ) -> Option<Replay> {
+        let at = self.at.as_ref()?;
         let answers =
             matches!(input, engine::Input::Command(command) if !command.resume.is_nothing());
-        let (root, addressed) = if at.ns.is_empty() {
-            (at.id, BTreeMap::new())
-        } else {
-            let inner = at.id.map(|id| (at.ns.to_string(), id));
-            (at.parents.get("").copied(), inner.into_iter().collect())
-        };
-        let (Some(id), Some(saver), Some(thread)) = (root, &graph.saver, &self.thread) else {
-            return Ok((root, None));
-        };
-        let head = saver.get(thread, "", None).await?;
-        if head.is_some_and(|head| head.checkpoint.id == id) && addressed.is_empty() || answers {
-            return Ok((root, None));
-        }
-        let replay = Replay { before: id, visited: Mutex::default(), addressed };
-        Ok((root, Some(replay)))
+        let inside = places.iter().filter(|(ns, _)| !ns.is_empty());
+        let addressed = inside.map(|(ns, id)| (ns.clone(), *id)).collect();
+        (!answers).then(|| Replay {
+            before: OnceLock::new(),
+            visited: Mutex::default(),
+            goes_inside: !at.ns.is_empty(),
+            addressed,
+        })
     }
 }
 

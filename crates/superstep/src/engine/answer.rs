@@ -225,6 +225,9 @@ impl Driver {
     }
 
     /// Stores a command beside the checkpoint, so that it is not lost if the run does not get far.
+    ///
+    /// A run that stores at its end stores where the command leads only if it ends here: the checkpoint would otherwise
+    /// keep what belongs to the next one. The answers are stored now, with the claim, because nobody else may answer.
     async fn store_command(
         &mut self,
         new: &[Write],
@@ -239,12 +242,14 @@ impl Driver {
             all.extend(slots::encode_write(&self.setting.layout, write)?);
         }
         self.pending.commands.clone_from(&all);
-        if let Some(answer) = single.filter(|_| self.setting.run.durability != Durability::Exit) {
+        let at_exit = self.setting.run.durability == Durability::Exit;
+        if let Some(answer) = single.filter(|_| !at_exit) {
             all.push((RESUME.into(), Blob::from_value(&answer)?));
         }
         let mut writes = Vec::new();
         if !all.is_empty() {
-            writes.push(TaskWrites::new(TaskId::NULL, "", all));
+            let command = TaskWrites::new(TaskId::NULL, "", all);
+            if at_exit { &mut self.unsaved } else { &mut writes }.push(command);
         }
         for (task, path, answers) in bound.own {
             self.pending.set_answers(task, answers.clone());
@@ -293,8 +298,17 @@ impl Driver {
                 matches!(asked, Some([question]) if question.id.as_str() == id)
             });
             let sole = sole.map(|entry| entry.task.namespace_shared());
-            answers.insert(InterruptId::new(id.as_str()), Answer { value: value.clone(), sole });
+            let answer = Answer { value: value.clone(), sole, unbound: false };
+            answers.insert(InterruptId::new(id.as_str()), answer);
         }
+    }
+
+    /// An answer that another engine accepted, and that no task has taken, reaches the one question that is open.
+    pub(super) fn carry_unbound_answer(&mut self, start: &Start) {
+        let Some(value) = self.pending.unbound_answer.clone() else { return };
+        let [open] = &self.open_questions(start)[..] else { return };
+        let answer = Answer { value, sole: None, unbound: true };
+        lock(&self.setting.run.answers).insert(open.question.id.clone(), answer);
     }
 
     /// Keeps answers under the ids that their questions have here.

@@ -54,6 +54,25 @@ pub(crate) enum StartValue {
     Arg(Payload),
 }
 
+impl StartValue {
+    /// Whether both are the same data. What cannot be made data is not the same as anything.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let same = |a: Result<Value, _>, b: Result<Value, superstep_checkpoint::Error>| matches!((a, b), (Ok(a), Ok(b)) if a == b);
+        match (self, other) {
+            (Self::Arg(a), Self::Arg(b)) => same(a.to_value(), b.to_value()),
+            (Self::Writes(a), Self::Writes(b)) => {
+                let both = a.list.iter().zip(&b.list);
+                a.list.len() == b.list.len()
+                    && a.unknown() == b.unknown()
+                    && both.into_iter().all(|((at, a), (other, b))| {
+                        at == other && same(a.to_value(), b.to_value())
+                    })
+            }
+            (Self::Arg(_), Self::Writes(_)) | (Self::Writes(_), Self::Arg(_)) => false,
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) enum Control {
     Start(Option<Arc<StartValue>>),

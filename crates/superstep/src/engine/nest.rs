@@ -23,7 +23,7 @@ impl Task {
     ) -> Result<Finish, RunError> {
         self.note_progress();
         let superstep = &self.inner.superstep;
-        let inside = self.next_subgraph();
+        let (inside, called_before) = self.next_subgraph(&input);
         let inherited = superstep.setting.saver.clone();
         let own = || graph.saver.clone().filter(|_| superstep.setting.run.thread.is_some());
         let (ns, saver) = match graph.memory {
@@ -32,7 +32,13 @@ impl Task {
             Memory::Nothing => (inside, None),
         };
         // A further attempt of the task goes on with the graph where the failed one left it.
-        let resuming = if self.attempt() > 1 { Some(true) } else { superstep.resuming };
+        let resuming = if called_before {
+            Some(true)
+        } else if self.attempt() > 1 {
+            Some(false)
+        } else {
+            superstep.resuming
+        };
         let opening = Opening {
             run: superstep.setting.run.clone(),
             saver,

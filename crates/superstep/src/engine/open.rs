@@ -181,6 +181,7 @@ impl Driver {
         }
         let mut writes = self.stored_commands()?;
         let commanded = matches!(input, Input::Command(_));
+        let answers = matches!(&input, Input::Command(command) if !command.resume.is_nothing());
         let input = match input {
             Input::Command(command) => self.command(command, begun, start, &mut writes).await?,
             other => other,
@@ -205,6 +206,9 @@ impl Driver {
                 self.claim(Vec::new()).await?;
             }
             self.carry_answers();
+            if !answers {
+                self.carry_unbound_answer(start);
+            }
         }
         if resuming {
             self.head.seen_interrupt = Some(self.head.versions.clone().into());

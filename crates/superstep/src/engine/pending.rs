@@ -15,6 +15,9 @@ pub(crate) struct Pending {
     pub(crate) commands: Vec<(Arc<str>, Blob)>,
     /// Who runs the thread.
     pub(crate) claim: Claim,
+    /// An answer that is stored without the question it was given for, as LangGraph does. A task that takes it stores it
+    /// again, as its own, and leaves this one where it is.
+    pub(crate) unbound_answer: Option<Value>,
     tasks: HashMap<TaskId, TaskRecord>,
     /// Tasks whose stored writes were handed back to them.
     taken_up: HashSet<TaskId>,
@@ -78,8 +81,9 @@ impl Pending {
         let mut pending = Self::default();
         for write in writes {
             if write.task == TaskId::NULL {
-                if &*write.channel != RESUME {
-                    pending.commands.push((write.channel.clone(), write.value.clone()));
+                match &*write.channel {
+                    RESUME => pending.unbound_answer = Some(write.value.to_value()?),
+                    _ => pending.commands.push((write.channel.clone(), write.value.clone())),
                 }
                 continue;
             }
@@ -111,13 +115,18 @@ impl Pending {
 
     /// Whether there is nothing to clear.
     pub(crate) fn is_clear(&self) -> bool {
-        let Self { commands, claim, tasks, taken_up, finished: _ } = self;
+        let Self { commands, claim, unbound_answer, tasks, taken_up, finished: _ } = self;
         let unclaimed = claim.stored.is_none() && claim.answers.is_empty();
-        unclaimed && commands.is_empty() && tasks.is_empty() && taken_up.is_empty()
+        unclaimed
+            && unbound_answer.is_none()
+            && commands.is_empty()
+            && tasks.is_empty()
+            && taken_up.is_empty()
     }
 
     pub(crate) fn clear(&mut self) {
         self.claim = Claim::default();
+        self.unbound_answer = None;
         self.commands.clear();
         self.tasks.clear();
         self.taken_up.clear();
@@ -170,6 +179,7 @@ impl Pending {
     }
 
     pub(crate) fn forget_answers(&mut self) {
+        self.unbound_answer = None;
         for task in self.tasks.values_mut() {
             task.answers.clear();
         }
@@ -181,6 +191,7 @@ impl Pending {
 
     pub(crate) fn forget_tasks(&mut self) {
         self.claim = Claim::default();
+        self.unbound_answer = None;
         self.tasks.clear();
     }
 

@@ -188,7 +188,7 @@ impl Driver {
             }
             End::Failed(error) => return self.failed(superstep, futures, entries, at, error),
             End::Suspended(suspension) => self.suspended(futures, state, entry, *suspension)?,
-            End::ForParent(output) if self.is_nested() => state.for_parent = Some(output),
+            End::ForParent(output) if self.is_nested() => state.leave(&entry.task, output),
             End::ForParent(_) => {
                 return Ok(Some(RunError::NoParent { node: entry.task.inner.name.clone() }));
             }
@@ -412,11 +412,12 @@ impl Driver {
             }
             None => {}
         }
-        let stop = match (questions.is_empty(), state.for_parent, state.drained) {
-            (false, ..) => Stop::Interrupted(questions),
-            (true, Some(output), _) => Stop::ForParent(output),
-            (true, None, Some(reason)) => Stop::Drained(reason.into()),
-            (true, None, None) => Stop::Breakpoint,
+        // A command for the graph around this one leaves this one, with everything in it that is still open.
+        let stop = match (state.for_parent, questions.is_empty(), state.drained) {
+            (Some((_, output)), ..) => Stop::ForParent(output),
+            (None, false, _) => Stop::Interrupted(questions),
+            (None, true, Some(reason)) => Stop::Drained(reason.into()),
+            (None, true, None) => Stop::Breakpoint,
         };
         Ok(StepEnd::Stopped(stop, entries))
     }
@@ -443,8 +444,19 @@ struct StepState {
     stopped: bool,
     drained: Option<String>,
     questions: Vec<(String, Vec<Interrupt>)>,
-    for_parent: Option<Box<Output>>,
+    /// The command for the graph around this one, with the path of the task that gave it.
+    for_parent: Option<(String, Box<Output>)>,
     refused: Option<Refusal>,
+}
+
+impl StepState {
+    /// Takes note of a command for the graph around this one. Of several, the first by path counts, whichever came first.
+    fn leave(&mut self, task: &Task, output: Box<Output>) {
+        let path = task.path();
+        if self.for_parent.as_ref().is_none_or(|(first, _)| path < *first) {
+            self.for_parent = Some((path, output));
+        }
+    }
 }
 
 fn encode(writes: Vec<(&'static str, Value)>) -> Result<Vec<(Arc<str>, Blob)>, Error> {

@@ -14,6 +14,7 @@ use superstep_checkpoint::{
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
+use super::head::StartValue;
 use super::ids;
 use super::superstep::{Record, Superstep, lock};
 use crate::error::NodeError;
@@ -80,7 +81,10 @@ pub(super) struct Scratch {
     pub(super) asked: usize,
     pub(super) suspension: Suspension,
     calls: usize,
+    /// How many graphs this attempt has called.
     subgraphs: usize,
+    /// The graphs that were called in all attempts, each with the number of the call in its attempt.
+    called: Vec<(usize, StartValue)>,
     inflight: usize,
     waker: Option<Waker>,
     /// When the task last showed progress, if anybody wants to know.
@@ -497,14 +501,24 @@ impl Task {
         scratch.calls - 1
     }
 
-    /// The namespace for the next graph that this task calls.
-    pub(crate) fn next_subgraph(&self) -> Arc<str> {
+    /// The place for the next graph that this task calls with this input, and whether an earlier attempt has called it.
+    ///
+    /// A further attempt goes on with a graph that it calls with the same input; with another input it is another call.
+    pub(crate) fn next_subgraph(&self, input: &StartValue) -> (Arc<str>, bool) {
         let mut scratch = self.scratch();
+        let call = scratch.subgraphs;
         scratch.subgraphs += 1;
-        match scratch.subgraphs - 1 {
-            0 => self.namespace_shared(),
-            count => format!("{}{}{count}", self.namespace(), ids::LEVEL).into(),
+        let same = |(nth, before): &(usize, StartValue)| *nth == call && before.is_same(input);
+        let known = scratch.called.iter().position(same);
+        let number = known.unwrap_or(scratch.called.len());
+        if known.is_none() {
+            scratch.called.push((call, input.clone()));
         }
+        let place = match number {
+            0 => self.namespace_shared(),
+            number => format!("{}{}{number}", self.namespace(), ids::LEVEL).into(),
+        };
+        (place, known.is_some())
     }
 
     /// Counts something the task has to wait for before it can be dropped.

@@ -17,7 +17,7 @@ use crate::engine::superstep::Superstep;
 use crate::engine::task::{Identity, Task};
 use crate::engine::{ids, slots};
 use crate::error::{RunError, nearest};
-use crate::node::Output;
+use crate::node::{Output, Target};
 use crate::state::WriteValue;
 
 /// A change, and whose place it takes.
@@ -173,7 +173,11 @@ impl Updater<'_> {
     ) -> Result<Vec<Write>, RunError> {
         let node_name = &self.graph.layout.nodes[node].name;
         let mut row = self.head.row.clone();
-        let writes = match writes_of(task, node, &mut row, self.output(value)?, Vec::new()) {
+        let output = self.output(value)?;
+        if output.target == Target::Parent {
+            return Err(RunError::NoParent { node: node_name.clone() });
+        }
+        let writes = match writes_of(task, node, &mut row, output, Vec::new()) {
             Ok(Written::Now(writes)) => Ok(writes),
             Ok(Written::Later(writes)) => writes.await,
             Err(error) => Err(Unwritten::Failed(error)),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use superstep_checkpoint::{
-    Blob, Ext, Interrupt, InterruptId, Map, Stored, TaskId, TaskWrites, Value,
+    Blob, Ext, Interrupt, InterruptId, Map, Query, Stored, TaskId, TaskWrites, Value,
 };
 
 use super::drive::{CommandInput, Driver, Input, Resume};
@@ -36,8 +36,8 @@ struct Open {
 struct Bound {
     /// All answers of a task of this graph, the new one last.
     own: Vec<(TaskId, String, Vec<Value>)>,
-    /// Answers for whoever asks in a graph or a call inside a task.
-    inside: Vec<(InterruptId, Value)>,
+    /// Answers that are carried to whoever asks the question, which may be a graph or a call inside a task.
+    carried: Vec<(InterruptId, Value)>,
 }
 
 impl Driver {
@@ -89,7 +89,7 @@ impl Driver {
             Resume::One(answer) => Some(answer.clone()),
             Resume::Nothing | Resume::ById(_) => None,
         };
-        let bound = self.bind(resume, start)?;
+        let bound = self.bind(resume, single.is_some(), start)?;
         if !begun {
             writes.extend(new);
             return Ok(Input::Value(StartValue::Writes(update)));
@@ -103,7 +103,10 @@ impl Driver {
     }
 
     /// Matches answers with the questions that are open. Nothing changes if one of them does not fit.
-    fn bind(&mut self, resume: Resume, start: &Start) -> Result<Bound, RunError> {
+    ///
+    /// A single answer is also stored without its question, for LangGraph, which would give it to the next question too if
+    /// it found it with the task.
+    fn bind(&mut self, resume: Resume, single: bool, start: &Start) -> Result<Bound, RunError> {
         if resume.is_nothing() {
             return Ok(Bound::default());
         }
@@ -140,15 +143,15 @@ impl Driver {
                 return refuse(format!("no open question has the id `{id}`; open are: {open}"));
             };
             match (&open.before, start.branches) {
-                (Some(before), _) => {
-                    let mut answers = before.clone();
-                    answers.push(answer);
-                    match start.branches {
-                        true => seeds.push((open.path.clone(), answers)),
-                        false => bound.own.push((open.task, open.path.clone(), answers)),
-                    }
+                (Some(before), true) => {
+                    let answers = [&before[..], &[answer]].concat();
+                    seeds.push((open.path.clone(), answers));
                 }
-                (None, false) => bound.inside.push((id, answer)),
+                (Some(before), false) if !single => {
+                    let answers = [&before[..], &[answer]].concat();
+                    bound.own.push((open.task, open.path.clone(), answers));
+                }
+                (_, false) => bound.carried.push((id, answer)),
                 (None, true) => {
                     return refuse(format!(
                         "the question `{id}` was asked by a graph inside a node, which a branch begins anew; run the branch with no input and answer when it asks"
@@ -245,6 +248,7 @@ impl Driver {
         let at_exit = self.setting.run.durability == Durability::Exit;
         if let Some(answer) = single.filter(|_| !at_exit) {
             all.push((RESUME.into(), Blob::from_value(&answer)?));
+            self.pending.unbound_answer = Some(answer);
         }
         let mut writes = Vec::new();
         if !all.is_empty() {
@@ -256,7 +260,7 @@ impl Driver {
             let answers = Blob::from_value(&Value::List(answers))?;
             writes.push(TaskWrites::new(task, path, vec![(RESUME.into(), answers)]));
         }
-        for (id, answer) in bound.inside {
+        for (id, answer) in bound.carried {
             self.pending.claim.answers.insert(id.to_string(), answer);
         }
         self.claim(writes).await
@@ -298,17 +302,55 @@ impl Driver {
                 matches!(asked, Some([question]) if question.id.as_str() == id)
             });
             let sole = sole.map(|entry| entry.task.namespace_shared());
-            let answer = Answer { value: value.clone(), sole, unbound: false };
+            let answer = Answer { value: value.clone(), sole };
             answers.insert(InterruptId::new(id.as_str()), answer);
         }
     }
 
-    /// An answer that another engine accepted, and that no task has taken, reaches the one question that is open.
-    pub(super) fn carry_unbound_answer(&mut self, start: &Start) {
-        let Some(value) = self.pending.unbound_answer.clone() else { return };
-        let [open] = &self.open_questions(start)[..] else { return };
-        let answer = Answer { value, sole: None, unbound: true };
+    /// An answer that LangGraph accepted, and that no task has taken, reaches the one question that is open.
+    pub(super) async fn carry_unbound_answer(&mut self, start: &Start) -> Result<(), RunError> {
+        let Some(value) = self.pending.unbound_answer.clone() else { return Ok(()) };
+        let open = self.open_questions(start);
+        let [open] = &open[..] else { return Ok(()) };
+        if self.is_taken(&value).await? {
+            return Ok(());
+        }
+        let answer = Answer { value, sole: None };
         lock(&self.setting.run.answers).insert(open.question.id.clone(), answer);
+        Ok(())
+    }
+
+    /// Whether a task of this superstep, or of a graph inside one, was answered with this. It may have been another answer
+    /// of the same value: then the question is asked again, which is better than to answer it with what was meant for
+    /// another one.
+    async fn is_taken(&mut self, value: &Value) -> Result<bool, RunError> {
+        let takes = |answers: &[Value]| answers.contains(value);
+        let mut claimed = self.pending.claim.answers.values();
+        if claimed.any(|answer| answer == value)
+            || self.pending.all().any(|(_, record)| takes(record.answers()))
+        {
+            return Ok(true);
+        }
+        let (Some(saver), Some(thread)) = (&self.setting.saver, &self.setting.run.thread) else {
+            return Ok(false);
+        };
+        // What graphs inside have stored is newer than the checkpoint that this superstep began from.
+        let mut query = Query { thread: Some(thread.clone()), limit: Some(64), ..Query::default() };
+        loop {
+            let page = saver.list(query.clone()).await?;
+            let inside = page.iter().take_while(|stored| stored.checkpoint.id > self.id);
+            let inside: Vec<_> = inside.collect();
+            for stored in &inside {
+                let pending = Pending::from_stored(&stored.writes)?;
+                if pending.all().any(|(_, record)| takes(record.answers())) {
+                    return Ok(true);
+                }
+            }
+            match inside.last() {
+                Some(last) if inside.len() == 64 => query.before = Some(last.checkpoint.id),
+                _ => return Ok(false),
+            }
+        }
     }
 
     /// Keeps answers under the ids that their questions have here.
@@ -333,8 +375,14 @@ impl Driver {
         let claim = &mut self.pending.claim;
         let before = claim.answers.len();
         claim.answers.retain(|id, _| !asked.iter().any(|question| question.id.as_str() == id));
-        if claim.answers.len() < before {
-            self.claim(Vec::new()).await?;
+        let mut writes = Vec::new();
+        if self.pending.unbound_answer.take().is_some() {
+            // In LangGraph, too, a null is no answer.
+            let nothing = vec![(RESUME.into(), Blob::null())];
+            writes.push(TaskWrites::new(TaskId::NULL, "", nothing));
+        }
+        if self.pending.claim.answers.len() < before || !writes.is_empty() {
+            self.claim(writes).await?;
         }
         Ok(())
     }

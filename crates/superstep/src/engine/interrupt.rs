@@ -158,7 +158,7 @@ impl Task {
         let run = &superstep.setting.run;
         let stored = scratch.answers.len();
         let next = |answers: &Vec<_>| ids::interrupt_id(self.namespace(), answers.len());
-        while let Some(answer) = run.take_answer(&next(&scratch.answers), scratch.answers.last()) {
+        while let Some(answer) = run.take_answer(&next(&scratch.answers)) {
             scratch.answers.push(answer);
         }
         if scratch.answers.len() == stored && superstep.setting.saver.is_none() {

@@ -207,7 +207,7 @@ impl Driver {
             }
             self.carry_answers();
             if !answers {
-                self.carry_unbound_answer(start);
+                self.carry_unbound_answer(start).await?;
             }
         }
         if resuming {

@@ -82,7 +82,10 @@ impl Pending {
         for write in writes {
             if write.task == TaskId::NULL {
                 match &*write.channel {
-                    RESUME => pending.unbound_answer = Some(write.value.to_value()?),
+                    RESUME => {
+                        pending.unbound_answer =
+                            Some(write.value.to_value()?).filter(|answer| !answer.is_null());
+                    }
                     _ => pending.commands.push((write.channel.clone(), write.value.clone())),
                 }
                 continue;

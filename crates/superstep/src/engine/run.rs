@@ -40,8 +40,6 @@ pub(crate) struct Answer {
     pub(crate) value: Value,
     /// The namespace of the task, if it asked nothing else.
     pub(crate) sole: Option<Arc<str>>,
-    /// It is not stored which question it was given for: the one that is open, or the one before it of the same task.
-    pub(crate) unbound: bool,
 }
 
 /// How graphs inside a run that went back in time find their own past.
@@ -68,11 +66,8 @@ impl Run {
         self.sink.as_ref().filter(|sink| sink.wants(mode) && (ns.is_empty() || sink.subgraphs))
     }
 
-    /// The answer to a question of a task that was answered last with `last`.
-    pub(crate) fn take_answer(&self, id: &InterruptId, last: Option<&Value>) -> Option<Value> {
-        let answer = lock(&self.answers).remove(id)?;
-        let stale = answer.unbound && last == Some(&answer.value);
-        (!stale).then_some(answer.value)
+    pub(crate) fn take_answer(&self, id: &InterruptId) -> Option<Value> {
+        lock(&self.answers).remove(id).map(|answer| answer.value)
     }
 
     /// The answer to the one question that was asked somewhere inside the task with the namespace around this one. From now

@@ -78,3 +78,34 @@ async fn that_was_done() {
     assert_eq!(done(thread.invoke(log("in")).await).log, ["in", "one", "two"]);
     assert_eq!(world.take(), ["one", "two"]);
 }
+
+/// Another input is another call: what the graph made of the first one is not its answer to the second.
+#[tokio::test(start_paused = true)]
+async fn unless_it_is_called_with_another_input() {
+    let world = World::new();
+    let inner = inner();
+    let graph = StateGraph::<Log>::new()
+        .add_node("sub", move |task: Task| {
+            let inner = inner.clone();
+            async move {
+                let first = task.invoke(&inner, log("same")).await?;
+                let second = task.invoke(&inner, log(format!("try {}", task.attempt()))).await?;
+                if task.attempt() == 1 {
+                    return Err(NodeError::from("a hiccup"));
+                }
+                Ok(Log::update().log([first.log.join(" "), second.log.join(" ")]))
+            }
+        })
+        .retry(RetryPolicy::attempts(2))
+        .add_edge(START, "sub")
+        .compile()
+        .expect("a graph");
+    let thread = in_memory(graph, &world).thread("1");
+    let log = done(thread.invoke(Log::update()).await).log;
+    assert_eq!(log, ["same one two", "try 2 one two"]);
+    assert_eq!(
+        world.take(),
+        ["one", "two", "one", "two", "one", "two"],
+        "three calls, and not four"
+    );
+}

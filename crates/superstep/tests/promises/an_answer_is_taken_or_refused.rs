@@ -112,3 +112,26 @@ async fn an_answer_in_the_past_reaches_a_question_of_a_recorded_call() {
     let graph = StateGraph::new().add_node("ask", node).add_edge(START, "ask");
     answered_in_the_past(kept(graph)).await;
 }
+
+/// F10: in the reference a question whose answer was accepted is shown as open until a node has taken it.
+#[tokio::test]
+async fn what_was_accepted_is_not_open_any_more() {
+    let thread = kept(asking()).thread("t");
+    assert_eq!(questions(thread.invoke(Notes::update()).await), ["first?"]);
+    let control = superstep::RunControl::new();
+    control.request_drain("before the node runs");
+    let run = thread.resume(1).control(control).await.expect("a run");
+    assert!(matches!(run, Outcome::Drained(_)), "{run:?}");
+    assert!(thread.get_state().await.expect("a state").interrupts.is_empty());
+    assert_eq!(questions(thread.invoke(()).await), ["second?"]);
+    assert_eq!(common::done(thread.resume(2).await).lines, ["1, 2"]);
+}
+
+/// An answer that was refused is not tried again when the thread is continued.
+#[tokio::test]
+async fn what_was_refused_is_forgotten() {
+    let thread = kept(asking()).thread("t");
+    assert_eq!(questions(thread.invoke(Notes::update()).await), ["first?"]);
+    thread.resume("one").await.expect_err("no number");
+    assert_eq!(questions(thread.invoke(()).await), ["first?"]);
+}

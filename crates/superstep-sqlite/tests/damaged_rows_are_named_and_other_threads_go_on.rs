@@ -25,7 +25,7 @@ async fn damaged_rows_are_named_and_other_threads_go_on() {
         ("UPDATE checkpoints SET checkpoint = x'81a17609'", "update superstep"),
         ("UPDATE checkpoints SET checkpoint = x'81a17604'", "`id`"),
         ("UPDATE checkpoints SET metadata = '{'", "not JSON"),
-        ("UPDATE checkpoints SET metadata = '{}'", "`source`"),
+        ("UPDATE checkpoints SET metadata = '{}'", "`step`"),
         ("UPDATE checkpoints SET parent_checkpoint_id = 'no id'", "`no id`"),
         ("UPDATE writes SET task_id = 'no id'", "`no id`"),
         ("UPDATE writes SET type = NULL", "type is missing"),

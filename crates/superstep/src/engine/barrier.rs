@@ -61,9 +61,7 @@ impl Driver {
     /// channels store their whole value.
     pub(super) fn force_dropped_deltas(&mut self) {
         for name in self.pending.dropped_channels() {
-            if let Some(at) = self.setting.layout.slot_by_name.get(&name) {
-                self.recorder.forced.insert(*at);
-            }
+            self.recorder.seal(&self.setting.layout, &name);
         }
     }
 

@@ -252,13 +252,12 @@ impl Driver {
 
     /// Begins a branch at the checkpoint that was addressed.
     async fn fork(&mut self) -> Result<(), RunError> {
+        // Writes stored beside the old checkpoint belong to the other branch.
+        self.force_dropped_deltas();
+        self.recorder.forced.extend(0..self.setting.layout.channels.len());
         self.pending.forget_tasks();
         // As after any change from outside, every node is looked at.
         self.head.updated = None;
-        for (at, _) in self.setting.layout.channels.iter().enumerate() {
-            // Writes stored beside the old checkpoint belong to the other branch.
-            self.recorder.forced.insert(at);
-        }
         self.save(Source::Fork).await
     }
 

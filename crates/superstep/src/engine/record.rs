@@ -44,6 +44,8 @@ pub(crate) struct Recorder {
     added: BTreeMap<usize, u64>,
     /// Delta channels whose next checkpoint must hold the whole value.
     pub(crate) forced: BTreeSet<usize>,
+    /// Those of them that are stored whole even if nothing has ever been written to them.
+    sealed: BTreeSet<usize>,
     random: u64,
 }
 
@@ -64,6 +66,7 @@ impl Recorder {
             counters: BTreeMap::new(),
             added: BTreeMap::new(),
             forced: BTreeSet::new(),
+            sealed: BTreeSet::new(),
             random: uuid::Uuid::new_v4().as_u128() as u64,
         }
     }
@@ -112,7 +115,16 @@ impl Recorder {
             }
         };
         let due = due || supersteps >= SUPERSTEPS_MAX || self.forced.contains(&at);
-        due && head.versions[at] > 0 && head.filled[at]
+        due && head.filled[at] && (head.versions[at] > 0 || self.sealed.contains(&at))
+    }
+
+    /// Makes the next checkpoint hold the whole value of a channel, because writes are stored beside its parent that do not
+    /// belong to the value. Without this, a later load would replay them.
+    pub(crate) fn seal(&mut self, layout: &Layout, channel: &str) {
+        if let Some(at) = layout.slot_by_name.get(channel) {
+            self.forced.insert(*at);
+            self.sealed.insert(*at);
+        }
     }
 
     /// The checkpoint of a head, and the names of the channels that changed since the last one.
@@ -182,6 +194,7 @@ impl Recorder {
             whole.push((at, Blob::from_value(&value)?));
             self.counters.insert(at, (0, 0));
             self.forced.remove(&at);
+            self.sealed.remove(&at);
             if !head.news.slots.contains(&at) {
                 // Savers store only channels that moved on, and no breakpoint may take this for a change.
                 let before = head.versions[at];
@@ -191,7 +204,9 @@ impl Recorder {
                 if let Some(seen) = head.seen_interrupt.as_mut().filter(|seen| seen[at] == before) {
                     seen[at] = head.newest;
                     head.news.interrupt = true;
-                    self.note_bump(at, before, head.newest);
+                    if before > 0 {
+                        self.note_bump(at, before, head.newest);
+                    }
                 }
             }
         }

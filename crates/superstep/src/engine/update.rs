@@ -219,6 +219,15 @@ impl<'a> Updater<'a> {
     ) -> Result<CheckpointId, RunError> {
         let layout = &self.graph.layout;
         let id = self.ids.next(step, Some(self.base));
+        if parent == Some(self.base) {
+            // What tasks had stored and this change did not fold in is left behind.
+            let mut dropped = self.pending.dropped_channels();
+            let written = |name: &Arc<str>| {
+                layout.slot_by_name.get(name).is_some_and(|slot| self.head.versions[*slot] > 0)
+            };
+            dropped.retain(|name| !written(name));
+            dropped.iter().for_each(|name| self.recorder.seal(layout, name));
+        }
         self.recorder.count(&self.head);
         self.head.updated = None;
         let (checkpoint, changed) = self.recorder.checkpoint(layout, &mut self.head, id)?;

@@ -48,6 +48,10 @@ impl World {
         self.0.broken.load(Ordering::SeqCst)
     }
 
+    pub(crate) fn break_again(&self) {
+        self.0.broken.store(true, Ordering::SeqCst);
+    }
+
     pub(crate) fn mend(&self) {
         self.0.broken.store(false, Ordering::SeqCst);
     }

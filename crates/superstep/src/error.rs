@@ -120,6 +120,13 @@ impl NodeError {
         Self::text("Panic", format!("node `{node}` panicked: {text}"), false)
     }
 
+    pub(crate) fn lost_events(node: &str, max: usize) -> Self {
+        Self::permanent(format!(
+            "node `{node}` emitted more than {max} events without giving anybody a chance to take them; await something between them, `tokio::task::yield_now` if nothing else"
+        ))
+        .named("StreamError")
+    }
+
     pub(crate) fn cancelled(node: &str) -> Self {
         Self::text(
             "CancelledError",

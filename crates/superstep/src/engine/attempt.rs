@@ -15,6 +15,7 @@ use super::head::{StartValue, Write};
 use super::layout::NodeDef;
 use super::output::{Unwritten, Written, writes_of};
 use super::probe::{self, Attempt, Way};
+use super::sink::{EMITTED_MAX, Turn};
 use super::span;
 use super::task::{Suspension, Task};
 use crate::error::{NodeError, TimeLimit, panic_text};
@@ -200,9 +201,9 @@ async fn run_spawned<T: Send + 'static>(
     task: &Task,
     timeout: Option<TimeoutPolicy>,
 ) -> Result<Ran<T>, NodeError> {
-    let span = span::task(task);
-    let mut handle =
-        AbortOnDrop(tokio::spawn(Watched { future: Some(future), task: task.clone(), span }));
+    let watched = Watched { future: Some(future), task: task.clone(), span: span::task(task) };
+    let turn = Turn::new(task.inner.superstep.setting.run.sink.clone());
+    let mut handle = AbortOnDrop(tokio::spawn(Spawned { watched, turn }));
     match limited(&mut handle.0, task, timeout).await? {
         Ok(ended) => ended,
         Err(error) => match error.try_into_panic() {
@@ -234,6 +235,23 @@ impl<T> Drop for AbortOnDrop<T> {
     }
 }
 
+/// A node that the runtime polls and not the run. It goes on only when the run may, so that it does not get ahead of the
+/// reader of the stream.
+struct Spawned<T> {
+    watched: Watched<'static, T, Task>,
+    turn: Turn,
+}
+
+impl<T> Future for Spawned<T> {
+    type Output = Result<Ran<T>, NodeError>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.get_mut();
+        let Poll::Ready(_polled) = this.turn.poll(cx.waker()) else { return Poll::Pending };
+        Pin::new(&mut this.watched).poll(cx)
+    }
+}
+
 /// A node's future, dropped as soon as its task has stopped to ask something.
 struct Watched<'a, T, K> {
     future: Option<TaskFuture<'a, T>>,
@@ -261,6 +279,10 @@ impl<T, K: Borrow<Task> + Unpin> Future for Watched<'_, T, K> {
                 this.future = None;
                 let text = panic_text(&*panic);
                 Poll::Ready(Err(NodeError::panicked(task.name(), &text)))
+            }
+            _ if task.has_lost_events() => {
+                this.future = None;
+                Poll::Ready(Err(NodeError::lost_events(task.name(), EMITTED_MAX)))
             }
             Ok(Poll::Ready(ended)) => {
                 this.future = None;

@@ -20,6 +20,8 @@
 //! 8. **A question, once asked, ends its task**: nothing the node does afterwards has any effect.
 //! 9. **Ids of tasks and questions depend only on the checkpoint and on the place in the graph**, so they are the same when
 //!    a superstep is run again.
+//! 10. **A run does not get ahead of the reader of its stream.** No superstep begins and no node goes on from an `await`,
+//!     spawned or not, while an event waits to be taken.
 //!
 //! [`plan`](plan::plan) and [`apply`](apply::apply) are pure functions of layout and head. `drive`, `open`, `step`, `attempt`
 //! and `nest` turn them into a run; only these await anything. The state is an erased row: no type of the user's appears here.
@@ -46,6 +48,7 @@ mod plan;
 mod probe;
 mod record;
 mod run;
+mod sink;
 mod slots;
 mod snapshot;
 mod span;
@@ -70,7 +73,8 @@ pub(crate) use probe::Attempt;
 #[cfg(feature = "testing")]
 pub(crate) use probe::Way;
 pub use run::CheckpointIds;
-pub(crate) use run::{Context, Replay, Run, Sink};
+pub(crate) use run::{Context, Replay, Run};
+pub(crate) use sink::{Reader, Sink};
 pub(crate) use snapshot::{Look, Seen, look};
 pub(crate) use superstep::Started;
 #[cfg(feature = "testing")]

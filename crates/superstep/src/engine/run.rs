@@ -1,15 +1,15 @@
 //! What all graphs of one run have in common.
 
 use std::any::{Any, TypeId};
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock};
-use std::task::{Poll, Waker};
 
 use superstep_checkpoint::{AnyCache, AnyStore, CheckpointId, IdClock, InterruptId, Value};
 
+use super::sink::Sink;
 use super::superstep::lock;
-use crate::run::{Data, Durability, Event, Mode, RunControl};
+use crate::run::{Durability, Mode, RunControl};
 
 /// One drive of a thread, with all the graphs that take part in it.
 pub(crate) struct Run {
@@ -140,85 +140,5 @@ impl Context {
 impl fmt::Debug for Context {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Context({} values)", self.values.len())
-    }
-}
-
-/// Where events go until whoever reads the stream takes them.
-///
-/// The run goes on only when the queue is empty, so it never runs ahead of its reader.
-pub(crate) struct Sink {
-    modes: u16,
-    pub(crate) subgraphs: bool,
-    queue: Mutex<VecDeque<Event>>,
-    /// Ids of messages that were shown.
-    messages: Mutex<HashSet<String>>,
-    reader: Mutex<Option<Waker>>,
-    /// Graphs that wait until all events are taken.
-    writers: Mutex<Vec<Waker>>,
-}
-
-impl fmt::Debug for Sink {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sink").field("modes", &self.modes).finish_non_exhaustive()
-    }
-}
-
-impl Sink {
-    pub(crate) fn new(modes: &[Mode], subgraphs: bool) -> Self {
-        let modes = modes.iter().fold(0, |set, mode| set | mode.bit());
-        Self {
-            modes,
-            subgraphs,
-            queue: Mutex::default(),
-            messages: Mutex::default(),
-            reader: Mutex::default(),
-            writers: Mutex::default(),
-        }
-    }
-
-    pub(crate) fn wants(&self, mode: Mode) -> bool {
-        self.modes & mode.bit() != 0
-    }
-
-    pub(crate) fn push(&self, ns: &str, data: Data) {
-        let ns = if ns.is_empty() {
-            Vec::new()
-        } else {
-            ns.split(super::ids::LEVEL).map(str::to_owned).collect()
-        };
-        lock(&self.queue).push_back(Event { ns, data });
-        if let Some(reader) = lock(&self.reader).take() {
-            reader.wake();
-        }
-    }
-
-    /// Takes note that a message is shown. Returns whether it had not been before.
-    pub(crate) fn show_message(&self, id: &str) -> bool {
-        lock(&self.messages).insert(id.to_owned())
-    }
-
-    pub(crate) fn pop(&self) -> Option<Event> {
-        let mut queue = lock(&self.queue);
-        let event = queue.pop_front();
-        if queue.is_empty() {
-            lock(&self.writers).drain(..).for_each(Waker::wake);
-        }
-        event
-    }
-
-    /// Waits until all events were taken: no superstep begins before.
-    pub(crate) async fn taken(&self) {
-        std::future::poll_fn(|cx| {
-            if lock(&self.queue).is_empty() {
-                return Poll::Ready(());
-            }
-            lock(&self.writers).push(cx.waker().clone());
-            Poll::Pending
-        })
-        .await;
-    }
-
-    pub(crate) fn watch(&self, waker: &Waker) {
-        *lock(&self.reader) = Some(waker.clone());
     }
 }

@@ -16,6 +16,7 @@ use tokio::time::Instant;
 
 use super::head::StartValue;
 use super::ids;
+use super::sink::{Emitted, Full, Sink};
 use super::superstep::{Record, Superstep, lock};
 use crate::error::NodeError;
 use crate::node::Output;
@@ -39,6 +40,9 @@ pub(crate) struct Inner {
     pub(crate) suspended: AtomicBool,
     /// Whether the task has a limit on idle time.
     limited: AtomicBool,
+    emitted: Mutex<Emitted>,
+    /// Whether events of this attempt were dropped.
+    lost_events: AtomicBool,
     /// Most tasks return at once and need none of this.
     scratch: OnceLock<Box<Mutex<Scratch>>>,
     /// The task that made this recorded call.
@@ -133,6 +137,8 @@ impl Task {
             attempt: AtomicU32::new(1),
             suspended: AtomicBool::new(false),
             limited: AtomicBool::new(false),
+            emitted: Mutex::default(),
+            lost_events: AtomicBool::new(false),
             scratch: OnceLock::new(),
             caller,
         };
@@ -324,6 +330,11 @@ impl Task {
     }
 
     /// Writes to the stream mode `custom`. Does nothing if nobody listens.
+    ///
+    /// A node goes on from an `await` when its events were taken, so a loop that emits much needs one, if only
+    /// [`yield_now`](tokio::task::yield_now). A node that never awaits is stopped another way: if it is
+    /// [spawned](crate::StateGraph::spawned) on a runtime of several threads, this blocks it while 1,024 events wait to be
+    /// taken; otherwise it fails when it has emitted 100,000.
     #[doc(alias = "get_stream_writer")]
     pub fn emit<T: Serialize>(&self, value: T) {
         self.note_progress();
@@ -332,7 +343,7 @@ impl Task {
             run.sink_for(crate::run::Mode::Custom, &self.inner.superstep.setting.emitter.ns)
         {
             match to_value(&value) {
-                Ok(value) => sink.push(&self.outer_ns(), Data::Custom(value)),
+                Ok(value) => self.emit_to(sink, Data::Custom(value)),
                 Err(error) => {
                     tracing::warn!(%error, node = %self.inner.name, "dropped a custom event");
                 }
@@ -340,7 +351,8 @@ impl Task {
         }
     }
 
-    /// Writes a chunk of a message to the stream mode `messages`, with where it came from.
+    /// Writes a chunk of a message to the stream mode `messages`, with where it came from. Waits, or fails the node, as
+    /// [`emit`](Self::emit) does.
     pub fn emit_message<T: Serialize>(&self, chunk: T) {
         self.note_progress();
         let run = &self.inner.superstep.setting.run;
@@ -353,16 +365,31 @@ impl Task {
                         sink.show_message(id);
                     }
                     let metadata = self.message_metadata();
-                    sink.push(
-                        &self.outer_ns(),
-                        Data::Messages(crate::run::MessageEvent { chunk, metadata }),
-                    );
+                    let data = Data::Messages(crate::run::MessageEvent { chunk, metadata });
+                    self.emit_to(sink, data);
                 }
                 Err(error) => {
                     tracing::warn!(%error, node = %self.inner.name, "dropped a message chunk");
                 }
             }
         }
+    }
+
+    fn emit_to(&self, sink: &Sink, data: Data) {
+        if let Err(Full) = sink.emit(&self.inner.emitted, &self.outer_ns(), data)
+            && !self.inner.lost_events.swap(true, Ordering::AcqRel)
+        {
+            tracing::warn!(node = %self.inner.name, "a node emits more than anybody can take");
+            // It may be something that the node has started and not the node itself that emits.
+            if let Some(waker) = self.scratch().waker.take() {
+                waker.wake();
+            }
+        }
+    }
+
+    /// Whether events were dropped because nobody had a chance to take them.
+    pub(crate) fn has_lost_events(&self) -> bool {
+        self.inner.lost_events.load(Ordering::Acquire)
     }
 
     pub(crate) fn message_metadata(&self) -> superstep_checkpoint::Map {
@@ -426,6 +453,7 @@ impl Task {
             scratch.suspension = Suspension::default();
             drop(scratch);
             self.inner.suspended.store(false, Ordering::Release);
+            self.inner.lost_events.store(false, Ordering::Release);
             self.note_progress();
         }
     }

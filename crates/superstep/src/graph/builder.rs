@@ -319,7 +319,8 @@ impl<S: State, O> StateGraph<S, O> {
     }
 
     /// Runs the node as a task of the runtime, so that it can use another core. For work that keeps a processor busy;
-    /// waiting overlaps without this.
+    /// waiting overlaps without this. Like any other node, it goes on from an `await` only when the reader of the stream has
+    /// taken its events.
     pub fn spawned(mut self) -> Self {
         if let Some(node) = self.last("spawned") {
             node.options.spawned = true;

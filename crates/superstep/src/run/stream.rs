@@ -9,7 +9,7 @@ use super::event::{Event, Mode};
 use super::input::Input;
 use super::options::{RunOptions, Target, run_options};
 use super::outcome::Outcome;
-use crate::engine::Sink;
+use crate::engine::{Reader, Sink};
 use crate::error::RunError;
 use crate::node::BoxFuture;
 use crate::state::State;
@@ -17,8 +17,9 @@ use crate::state::State;
 /// A run, event by event.
 ///
 /// The run goes on only while the stream is polled, and only when all its events have been taken; so it never runs ahead of
-/// its reader, and holds no more events than one poll of the run gave rise to. Events come in the order in which things
-/// happened. An error is the last item.
+/// its reader, and holds no more events than one poll of the run gave rise to. That counts for [spawned](crate::StateGraph::spawned)
+/// nodes, too, which are polled beside the run; see [`Task::emit`](crate::Task::emit) for nodes that never await. Events come
+/// in the order in which things happened. An error is the last item.
 ///
 /// Dropping the stream stops the run: what was stored stays, and the thread goes on from there with no input.
 #[must_use = "a run does nothing until its events are taken"]
@@ -31,11 +32,11 @@ enum Phase<S: State, O> {
     Ready(Box<Ready<S, O>>),
     Running {
         run: BoxFuture<Result<Outcome<O>, RunError>>,
-        sink: Arc<Sink>,
+        events: Reader,
     },
     /// The run has ended; the events it left are still to be taken, and its error.
     Ended {
-        sink: Arc<Sink>,
+        events: Reader,
         error: Option<RunError>,
     },
     Over,
@@ -126,13 +127,13 @@ impl<S: State, O: Send + 'static> RunStream<S, O> {
         let keys: Arc<[usize]> = match keys {
             Ok(keys) => keys,
             Err(error) => {
-                let sink = Arc::new(Sink::new(&modes, subgraphs));
-                return Phase::Ended { sink, error: Some(error) };
+                let events = Reader::new(Arc::new(Sink::new(&modes, subgraphs)));
+                return Phase::Ended { events, error: Some(error) };
             }
         };
         let sink = Arc::new(Sink::new(&modes, subgraphs));
         let run = Box::pin(target.drive(input, options, Some(sink.clone()), keys));
-        Phase::Running { run, sink }
+        Phase::Running { run, events: Reader::new(sink) }
     }
 }
 
@@ -150,33 +151,28 @@ impl<S: State, O: Send + 'static> Stream for RunStream<S, O> {
                         this.phase = Self::start(*ready);
                     }
                 }
-                Phase::Running { run, sink } => {
-                    if let Some(event) = sink.pop() {
+                Phase::Running { run, events } => {
+                    if let Poll::Ready(event) = events.poll_next(cx) {
                         return Poll::Ready(Some(Ok(event)));
                     }
-                    sink.watch(cx.waker());
-                    match run.as_mut().poll(cx) {
-                        Poll::Pending => {
-                            return match sink.pop() {
-                                Some(event) => Poll::Ready(Some(Ok(event))),
-                                None => Poll::Pending,
-                            };
+                    let Poll::Ready(ended) = run.as_mut().poll(cx) else {
+                        return events.poll_next(cx).map(|event| Some(Ok(event)));
+                    };
+                    let error = match ended {
+                        Ok(outcome) => {
+                            this.outcome = Some(outcome);
+                            None
                         }
-                        Poll::Ready(ended) => {
-                            let sink = sink.clone();
-                            let error = match ended {
-                                Ok(outcome) => {
-                                    this.outcome = Some(outcome);
-                                    None
-                                }
-                                Err(error) => Some(error),
-                            };
-                            this.phase = Phase::Ended { sink, error };
-                        }
+                        Err(error) => Some(error),
+                    };
+                    if let Phase::Running { events, .. } =
+                        std::mem::replace(&mut this.phase, Phase::Over)
+                    {
+                        this.phase = Phase::Ended { events, error };
                     }
                 }
-                Phase::Ended { sink, error } => {
-                    if let Some(event) = sink.pop() {
+                Phase::Ended { events, error } => {
+                    if let Some(event) = events.pop() {
                         return Poll::Ready(Some(Ok(event)));
                     }
                     let error = error.take();

@@ -290,8 +290,14 @@ fn handler(
     }
 }
 
+/// Whether a value is a command, or a list with one in it.
+pub(crate) fn has_command(value: &Value) -> bool {
+    let is_command = |value: &Value| value.get(COMMAND).is_some();
+    is_command(value) || value.as_list().unwrap_or_default().iter().any(is_command)
+}
+
 /// What a body returned, as the output of a node.
-fn output(value: Value) -> Result<Output, NodeError> {
+pub(crate) fn output(value: Value) -> Result<Output, NodeError> {
     if let Some(fields) = value.get(COMMAND) {
         return command_output(fields);
     }
@@ -300,13 +306,12 @@ fn output(value: Value) -> Result<Output, NodeError> {
             Ext::Send(packet) => IntoOutput::<Table>::into_output(dispatch(packet)),
             other => IntoOutput::<Table>::into_output(Value::Ext(Box::new(other))),
         },
-        Value::List(items) if items.iter().any(|item| item.get(COMMAND).is_some()) => {
-            let outputs: Vec<Output> = items.into_iter().map(output).collect::<Result<_, _>>()?;
-            IntoOutput::<Table>::into_output(outputs)
+        Value::List(_) if !has_command(&value) => {
+            Err(NodeError::from(no_update(format!("expected a map, found {value}"))))
         }
         Value::List(items) => {
-            let text = format!("expected a map, found {}", Value::List(items));
-            Err(NodeError::from(no_update(text)))
+            let outputs: Vec<Output> = items.into_iter().map(output).collect::<Result<_, _>>()?;
+            IntoOutput::<Table>::into_output(outputs)
         }
         other => IntoOutput::<Table>::into_output(other),
     }

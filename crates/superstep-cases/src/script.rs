@@ -12,7 +12,7 @@ use superstep::{
     RunError, RunStream, StateUpdate, Thread, UpdatesEvent,
 };
 
-use crate::build::{break_at, command, graph, names};
+use crate::build::{break_at, command, graph, has_command, names, output};
 use crate::expr::{Env, evaluate};
 use crate::normalise::sort_text;
 use crate::trace::{config_entry, encode, error_entry, event_entry, snapshot_entry, tuple_entry};
@@ -31,6 +31,8 @@ enum Stop {
     /// The run was drained, which is an error in traces.
     Drained(String),
     Malformed(String),
+    /// It refers to something that is not there.
+    NoReference(String),
 }
 
 impl From<RunError> for Stop {
@@ -43,6 +45,10 @@ impl From<superstep::checkpoint::Error> for Stop {
     fn from(error: superstep::checkpoint::Error) -> Self {
         Self::Failed(error.into())
     }
+}
+
+fn no_reference<T>(text: impl Into<String>) -> Result<T, Stop> {
+    Err(Stop::NoReference(text.into()))
 }
 
 fn malformed<T>(text: impl Into<String>) -> Result<T, Stop> {
@@ -105,13 +111,24 @@ impl Script {
         let calls = self.world.case["script"].clone();
         for call in calls.as_array().into_iter().flatten().take(range.end).skip(range.start) {
             let mut entry = json!({});
-            match self.call(call, &mut entry).await {
+            let made = match self.applies(&call["when"]) {
+                true => self.call(call, &mut entry).await,
+                false => no_reference("the state is not as it should be"),
+            };
+            match made {
                 Ok(()) => {}
+                Err(Stop::NoReference(_))
+                    if self.world.case["loose"] == true || call.get("when").is_some() =>
+                {
+                    entry = json!({ "skipped": true });
+                }
+                Err(Stop::NoReference(text)) => return Err(format!("bad case: {text}")),
                 Err(Stop::Failed(error)) => entry["error"] = error_entry(&error),
                 Err(Stop::Drained(reason)) => entry["error"] = drained(&reason),
                 Err(Stop::Malformed(text)) => return Err(format!("bad case: {text}")),
             }
-            if matches!(call["op"].as_str(), Some("invoke" | "stream")) {
+            let runs = matches!(call["op"].as_str(), Some("invoke" | "stream"));
+            if runs && entry.get("skipped").is_none() {
                 entry["counts"] = self.world.counts();
             }
             self.remember(&entry);
@@ -123,6 +140,33 @@ impl Script {
     /// The entries of all calls, not normalised.
     pub(crate) fn into_entries(self) -> Vec<Json> {
         self.trace
+    }
+
+    /// Whether the last state that was looked at is as a call wants it.
+    fn applies(&self, when: &Json) -> bool {
+        let Some(when) = when.as_object() else { return true };
+        let Some(state) = self.trace.iter().rev().find_map(|entry| entry.get("state")) else {
+            return false;
+        };
+        let list = |key: &str| state[key].as_array().map(Vec::as_slice).unwrap_or_default();
+        let having =
+            |key: &str| list("tasks").iter().filter(|task| !task[key].is_null()).count() as u64;
+        when.iter().all(|(name, wanted)| match &**name {
+            "open" => wanted
+                .as_array()
+                .into_iter()
+                .flatten()
+                .all(|value| list("interrupts").iter().any(|one| one["value"] == *value)),
+            name => {
+                let number = match name {
+                    "errors" => having("error"),
+                    "finished" => having("result"),
+                    name => list(name).len() as u64,
+                };
+                let bound = |at: usize| wanted[at].as_u64().unwrap_or(u64::MAX);
+                (bound(0)..=bound(1)).contains(&number)
+            }
+        })
     }
 
     fn remember(&mut self, value: &Json) {
@@ -156,12 +200,7 @@ impl Script {
             }
             Some("get_history") => self.get_history(call, entry).await,
             Some("update_state") => {
-                let values = constant(&call["values"])?;
-                let update = match values {
-                    Value::Null => StateUpdate::nothing(),
-                    values => StateUpdate::data(values),
-                };
-                let steps = vec![vec![named(update, &call["as_node"])]];
+                let steps = vec![vec![change(call)?]];
                 self.update(call, steps, entry).await
             }
             Some("bulk_update_state") => {
@@ -169,11 +208,7 @@ impl Script {
                 for step in call["steps"].as_array().into_iter().flatten() {
                     let mut updates = Vec::new();
                     for one in step.as_array().into_iter().flatten() {
-                        let update = match constant(&one["values"])? {
-                            Value::Null => StateUpdate::nothing(),
-                            values => StateUpdate::data(values),
-                        };
-                        updates.push(named(update, &one["as_node"]));
+                        updates.push(change(one)?);
                     }
                     steps.push(updates);
                 }
@@ -271,7 +306,7 @@ impl Script {
         let nth = usize::try_from(at["history"].as_u64().unwrap_or(0)).unwrap_or(usize::MAX);
         match matching.map(|state| state.standing.config).nth(nth) {
             Some(config) => Ok(config),
-            None => malformed(format!("no checkpoint matches {at}")),
+            None => no_reference(format!("no checkpoint matches {at}")),
         }
     }
 
@@ -282,10 +317,15 @@ impl Script {
         for name in names(&at["task"]).unwrap_or_default() {
             let tasks = state["tasks"].as_array().into_iter().flatten();
             let mut inside = tasks.filter(|task| task["name"] == *name && !task["state"].is_null());
-            let Some(task) = inside.next() else { return malformed(format!("no task `{name}`")) };
+            let Some(task) = inside.next() else {
+                return no_reference(format!("no task `{name}`"));
+            };
             state = &task["state"];
         }
         let config = match state {
+            Json::Null if entry["config"].is_null() => {
+                return no_reference(format!("call {index} returned no checkpoint"));
+            }
             Json::Null => &entry["config"],
             state if state.get("config").is_some() => &state["config"],
             state => state,
@@ -335,7 +375,7 @@ impl Script {
         let seen = self.questions.iter().rev().find(|(asked, _)| *asked == item["interrupt"]);
         match seen {
             Some((_, id)) => Ok(InterruptId::new(id.clone())),
-            None => malformed(format!("no interrupt {} was seen", item["interrupt"])),
+            None => no_reference(format!("no interrupt {} was seen", item["interrupt"])),
         }
     }
 
@@ -434,11 +474,20 @@ fn constant(expr: &Json) -> Result<Value, Stop> {
     evaluate(expr, &Env::new()).map_err(|error| Stop::Malformed(error.to_string()))
 }
 
-fn named(update: StateUpdate, node: &Json) -> StateUpdate {
-    match node.as_str() {
+/// One update: nothing, data, or what a node returns with a command in it.
+fn change(call: &Json) -> Result<StateUpdate, Stop> {
+    let update = match constant(&call["values"])? {
+        Value::Null => StateUpdate::nothing(),
+        values if has_command(&values) => match output(values) {
+            Ok(output) => StateUpdate::new::<Table>(output),
+            Err(error) => return malformed(error.to_string()),
+        },
+        values => StateUpdate::data(values),
+    };
+    Ok(match call["as_node"].as_str() {
         Some(node) => update.as_node(node),
         None => update,
-    }
+    })
 }
 
 fn inner_of(state: &RawSnapshot, name: &str) -> Result<CheckpointRef, Stop> {
@@ -446,7 +495,7 @@ fn inner_of(state: &RawSnapshot, name: &str) -> Result<CheckpointRef, Stop> {
     match found.and_then(|task| task.state.as_ref()) {
         Some(superstep::Inner::At(at)) => Ok(at.clone()),
         Some(superstep::Inner::Snapshot(inner)) => Ok(inner.config.clone()),
-        _ => malformed(format!("no task `{name}` with a state")),
+        _ => no_reference(format!("no task `{name}` with a state")),
     }
 }
 

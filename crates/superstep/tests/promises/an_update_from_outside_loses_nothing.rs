@@ -273,3 +273,20 @@ async fn values_that_a_copy_cannot_take_are_refused() {
     thread.bulk_update_state([vec![copy]]).await.expect("a copy and its update");
     assert_eq!(look(&thread).await.state().log, ["in", "a", "b", "c", "d", "x"]);
 }
+
+/// Where a command goes is not dropped: as a node it is followed, as input it is refused.
+#[tokio::test(start_paused = true)]
+async fn where_a_command_goes_is_followed_or_refused() {
+    let world = World::new();
+    let thread = thread(&world);
+    thread.invoke(log("in")).interrupt_before(["b"]).await.expect("a breakpoint");
+    let made = world::checkpoints(&thread).await;
+    let command = || Command::<Log>::update(log("up")).goto("d");
+    let (_, text) = failed(thread.update_state(command()).as_node("__input__").await);
+    world::assert_says(&text, &["input goes nowhere by itself", "update as a node"]);
+    assert_eq!(world::checkpoints(&thread).await, made);
+    thread.update_state(command()).as_node("a").await.expect("an update");
+    let state = look(&thread).await;
+    assert_eq!(next(&state), ["b", "c", "d"]);
+    assert_eq!(state.state().log, ["in", "a", "up"]);
+}

@@ -13,6 +13,7 @@ use crate::engine::head::{StartValue, Write};
 use crate::engine::layout::ControlKind;
 use crate::engine::plan::plan;
 use crate::error::RunError;
+use crate::node::Target;
 use crate::state::Payload;
 
 impl Updater<'_> {
@@ -52,7 +53,16 @@ impl Updater<'_> {
             ChangeValue::Nothing => {
                 return Err(invalid("an update as input needs a value"));
             }
-            ChangeValue::Output(output) => StartValue::Writes(output.writes),
+            ChangeValue::Output(output)
+                if output.goto.is_empty() && output.target == Target::Here =>
+            {
+                StartValue::Writes(output.writes)
+            }
+            ChangeValue::Output(_) => {
+                return Err(invalid(
+                    "input goes nowhere by itself; give the command to a run, or update as a node",
+                ));
+            }
             ChangeValue::Data(value) => StartValue::Arg(Payload::new(value)),
         };
         let control = layout.controls.iter().position(|c| matches!(c.kind, ControlKind::Start));

@@ -64,7 +64,7 @@ impl Driver {
         let Some((cache, key)) = self.cache_key(entry)? else { return Ok(()) };
         let ttl = self.setting.layout.nodes[entry.node].options.cache.as_ref().and_then(|p| p.ttl);
         let stored =
-            writes.iter().filter_map(|w| slots::encode_write(&self.setting.layout, w).transpose());
+            writes.iter().filter_map(|w| slots::encode_cached(&self.setting.layout, w).transpose());
         let stored = stored.collect::<Result<Vec<_>, _>>()?;
         futures.saves.push(Box::pin(async move { cache.put(key, stored, ttl).await }));
         Ok(())

@@ -101,11 +101,15 @@ fn packet_value(layout: &Layout, packet: &Packet) -> Result<Value, Error> {
         // What is never stored is not stored as part of a dispatch either.
         map.retain(|name, _| !is_untracked(layout, name));
     }
-    Ok(Value::Ext(Box::new(Ext::Send(StoredPacket {
+    Ok(send_value(packet, arg))
+}
+
+fn send_value(packet: &Packet, arg: Value) -> Value {
+    Value::Ext(Box::new(Ext::Send(StoredPacket {
         node: packet.node.to_string(),
         arg,
         timeout: packet.timeout.as_deref().copied(),
-    }))))
+    })))
 }
 
 fn decode_packet(value: Value) -> Option<Packet> {
@@ -206,6 +210,20 @@ pub(crate) fn encode_write(
         Write::Taken => return Ok(None),
         Write::Return(payload) => (RETURN.into(), payload.encode()?),
         Write::Unknown(name, blob) => (name.clone(), blob.clone()),
+    }))
+}
+
+/// The form of a write in a cache, which stands in for running the task: what is never stored with a thread is part of it.
+pub(crate) fn encode_cached(
+    layout: &Layout,
+    write: &Write,
+) -> Result<Option<(Arc<str>, Blob)>, Error> {
+    Ok(Some(match write {
+        Write::State(at, value) => (layout.channels[*at].name.clone(), value.encode()?),
+        Write::Send(packet) => {
+            (TASKS.into(), Blob::from_value(&send_value(packet, packet.arg.to_value()?))?)
+        }
+        other => return encode_write(layout, other),
     }))
 }
 

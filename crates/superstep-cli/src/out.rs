@@ -31,21 +31,17 @@ impl Fail {
         Self { message: String::new(), code: 0 }
     }
 
+    /// The error with its causes, except those whose text ends the text before them: many errors show their source
+    /// themselves.
     fn of(error: &(dyn std::error::Error + 'static)) -> Self {
         let mut message = error.to_string();
-        let mut causes = Vec::new();
         let mut source = error.source();
         while let Some(cause) = source {
-            causes.push(cause.to_string());
-            source = cause.source();
-        }
-        // Some errors show their cause themselves: in whole, or at their end.
-        let last = message.rsplit(": ").next().unwrap_or(&message).to_owned();
-        if !causes.iter().any(|cause| cause.contains(&last)) {
-            causes.retain(|cause| !message.contains(cause));
-            for cause in causes {
-                message = format!("{message}: {cause}");
+            let text = cause.to_string();
+            if !message.ends_with(&text) {
+                message = format!("{message}: {text}");
             }
+            source = cause.source();
         }
         Self::new(message)
     }
@@ -158,5 +154,40 @@ pub(crate) fn brief(text: &str, length: usize) -> String {
     match text.char_indices().nth(length) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A cause is told, even if its words occur in the error; one that the error already ends with is not told twice.
+    #[test]
+    fn causes_are_told_once() {
+        let cause = io::Error::other("the connection had a timeout in line 3");
+        let error = superstep_checkpoint::Error::backend("cannot read the thread: timeout", cause);
+        let fail = Fail::from(superstep::RunError::from(error));
+        assert_eq!(
+            fail.to_string(),
+            "the checkpointer failed: cannot read the thread: timeout: the connection had a \
+             timeout in line 3"
+        );
+        let cause = io::Error::other("no such file");
+        let error = superstep_checkpoint::Error::backend("cannot open `a`: no such file", cause);
+        assert_eq!(Fail::from(error).to_string(), "cannot open `a`: no such file");
+    }
+
+    #[test]
+    fn the_error_of_a_node_is_told_with_its_causes() {
+        let error = superstep_checkpoint::Error::backend(
+            "cannot reach the model",
+            io::Error::other("reset"),
+        );
+        let fail = Fail::from(superstep::RunError::Node {
+            node: "draft".into(),
+            task: superstep_checkpoint::TaskId::from_bytes([0; 16]),
+            error: superstep::NodeError::from(error).named("NoModel"),
+        });
+        assert_eq!(fail.to_string(), "node `draft` failed: NoModel: cannot reach the model: reset");
     }
 }

@@ -13,6 +13,8 @@ pub(crate) enum Failure {
     Lost(Box<dyn std::error::Error + Send + Sync>),
     /// The server undid everything because of another transaction; it may be tried again.
     Undone(tokio_postgres::Error),
+    /// The server said no. Trying again would not help.
+    Refused(tokio_postgres::Error),
     /// Trying again would not help.
     Final(Error),
 }
@@ -25,7 +27,9 @@ impl Failure {
                 format!("the connection to PostgreSQL was lost while it was to {}", what()),
                 source,
             ),
-            Self::Undone(source) => Error::backend(format!("PostgreSQL cannot {}", what()), source),
+            Self::Undone(source) | Self::Refused(source) => {
+                Error::backend(format!("PostgreSQL cannot {}", what()), source)
+            }
             Self::Final(Error::Backend { message, source }) => {
                 Error::backend(format!("PostgreSQL cannot {}: {message}", what()), source)
             }
@@ -61,12 +65,7 @@ impl From<tokio_postgres::Error> for Failure {
                 "a thread, namespace, channel or key is too long for PostgreSQL, which takes about 2,700 bytes together: \
                  {error}"
             ))),
-            _ => {
-                let message = error
-                    .as_db_error()
-                    .map_or_else(|| error.to_string(), |said| said.message().to_owned());
-                Self::Final(Error::backend(message, error))
-            }
+            _ => Self::Refused(error),
         }
     }
 }

@@ -351,8 +351,9 @@ where
 
 /// The same failure, for the next of those it concerns.
 fn repeat(error: &Error) -> Error {
-    let source = std::error::Error::source(error).map_or_else(String::new, ToString::to_string);
-    Error::backend(error.to_string(), source)
+    let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
+    let causes: Vec<String> = causes.map(ToString::to_string).collect();
+    Error::backend(error.to_string(), causes.join(": "))
 }
 
 fn serve_reads(db: &Connection, jobs: &Mutex<Receiver<Box<dyn Job>>>) {

@@ -101,7 +101,7 @@ impl View {
             Data::TaskStart(task) => out.line(format_args!("  {} {}", out.dim("start"), task.name)),
             Data::TaskEnd(task) => match (&task.error, &task.interrupts[..]) {
                 (Some(error), _) => {
-                    out.line(format_args!("  {} {}: {error}", out.bad("fails"), task.name))
+                    out.line(format_args!("  {} {}: {error:#}", out.bad("fails"), task.name))
                 }
                 (None, [_, ..]) => out.line(format_args!("  {} {}", out.ask("asks "), task.name)),
                 (None, []) => {

@@ -176,7 +176,8 @@ pub(crate) fn retry_after(
     let find = AssertUnwindSafe(|| policies.iter().find(|policy| policy.applies_to(&error)));
     match catch_unwind(find) {
         Err(panic) => {
-            let text = format!("in a retry policy: {}", panic_text(&*panic));
+            let text = panic_text(&*panic);
+            let text = format!("in a retry policy: {text}; it looked at `{error:?}`");
             Err(NodeError::permanent(text).named("Panic"))
         }
         Ok(Some(policy)) if task.attempt() < policy.attempts_max => {

@@ -97,7 +97,7 @@ impl Driver {
         let failed = apply_error(error, &names, self.step);
         let undo = self.setting.run.durability == Durability::Exit;
         if self.setting.saver.is_some() {
-            let text = format!("{}({:?})", failed.kind(), failed.to_string());
+            let text = failed.stored();
             let tasks = error.tasks.iter().filter_map(|at| ran.get(*at));
             let mut writes = Vec::new();
             for Entry { task, .. } in tasks {

@@ -418,7 +418,7 @@ impl StateUpdate {
             UpdateValue::Output(Ok(output)) => engine::ChangeValue::Output(output),
             UpdateValue::Output(Err(error)) => {
                 return Err(RunError::InvalidUpdate {
-                    message: error.to_string(),
+                    message: format!("{error:#}"),
                     code: error.code(),
                 });
             }

@@ -70,6 +70,7 @@ mod spawned_nodes_use_several_cores;
 mod stopping_at_once_keeps_what_was_finished;
 mod storing_meanwhile_loses_one_superstep_at_most;
 mod stream_modes_come_from_any_sequence;
+mod the_causes_of_an_error_are_kept;
 mod the_id_of_the_head_is_where_the_thread_is;
 mod the_input_is_stored_before_anything_runs;
 mod the_recursion_limit_ends_a_run_that_does_not_end;

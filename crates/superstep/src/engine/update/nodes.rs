@@ -184,7 +184,7 @@ impl Updater<'_> {
         };
         writes.map_err(|unwritten| match unwritten {
             Unwritten::Failed(error) if error.kind() == "InvalidUpdateError" => {
-                RunError::InvalidUpdate { message: error.to_string(), code: error.code() }
+                RunError::InvalidUpdate { message: format!("{error:#}"), code: error.code() }
             }
             Unwritten::Failed(error) => RunError::Node { node: node_name.clone(), task: id, error },
             Unwritten::Suspended(_) => RunError::Invalid(format!(

@@ -17,6 +17,9 @@ pub struct Dispatch {
 
 impl Dispatch {
     /// A dispatch of `arg` to `node`, which takes it as [`Arg`](super::Arg).
+    ///
+    /// The type need not be the one the node asks for: `3` goes to an `Arg<u64>`, a `&'static str` to an `Arg<String>` and
+    /// JSON to an `Arg` of a struct, if serde can make the one out of the other. Of the same type it is handed over as it is.
     pub fn new<T>(node: impl Into<Arc<str>>, arg: T) -> Self
     where
         T: Serialize + Clone + Send + Sync + 'static,

@@ -64,7 +64,8 @@ impl<S: State, T: Clone + Send + Sync + 'static> FromTask<S> for Ctx<T> {
     }
 }
 
-/// What a [`Dispatch`](super::Dispatch) carried to this task.
+/// What a [`Dispatch`](super::Dispatch) carried to this task. A value of another type is converted through serde; the node
+/// fails if it does not fit.
 #[derive(Clone, Debug)]
 pub struct Arg<T>(pub T);
 

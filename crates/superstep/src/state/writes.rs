@@ -25,6 +25,7 @@ pub struct Payload(Arc<dyn AnyPayload>);
 trait AnyPayload: Send + Sync {
     fn to_value(&self) -> Result<Value, Error>;
     fn encode(&self) -> Result<Blob, Error>;
+    fn type_name(&self) -> &'static str;
     fn as_any(&self) -> &dyn Any;
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 }
@@ -36,6 +37,10 @@ impl<T: Serialize + Send + Sync + 'static> AnyPayload for T {
 
     fn encode(&self) -> Result<Blob, Error> {
         Blob::encode(self)
+    }
+
+    fn type_name(&self) -> &'static str {
+        std::any::type_name::<T>()
     }
 
     fn as_any(&self) -> &dyn Any {
@@ -58,21 +63,28 @@ impl Payload {
         self.0.as_any().downcast_ref()
     }
 
-    /// The value as a `T`: as it is, or decoded if it came out of storage. It is cloned only if somebody else holds it.
+    /// The value as a `T`: as it is if it is one, else converted through serde, as it would be after it was stored. It is
+    /// cloned only if somebody else holds it.
     ///
     /// # Errors
-    /// The value is of another type.
+    /// The value does not fit a `T`. The text names both types.
     pub fn take<T: DeserializeOwned + Clone + Send + Sync + 'static>(self) -> Result<T, Error> {
-        match self.0.into_any().downcast::<T>() {
-            Ok(value) => Ok(Arc::unwrap_or_clone(value)),
-            Err(other) => match other.downcast::<Value>() {
-                Ok(value) => from_value(Arc::unwrap_or_clone(value)),
-                Err(_) => Err(Error::codec(format_args!(
-                    "the value is not of type `{}`",
-                    std::any::type_name::<T>()
-                ))),
-            },
+        if self.0.as_any().is::<T>() {
+            let same = self.0.into_any().downcast::<T>().ok();
+            return Ok(Arc::unwrap_or_clone(same.expect("its type was compared")));
         }
+        let misfit = |found: &str, error: Error| {
+            let wanted = std::any::type_name::<T>();
+            Error::codec(format_args!("{found} does not fit the type `{wanted}`: {error}"))
+        };
+        if self.0.as_any().is::<Value>() {
+            let data = self.0.into_any().downcast::<Value>().ok();
+            let data = Arc::unwrap_or_clone(data.expect("its type was compared"));
+            return from_value(data).map_err(|error| misfit("the value", error));
+        }
+        let found = format!("a value of type `{}`", self.0.type_name());
+        let data = self.0.to_value().map_err(|error| misfit(&found, error))?;
+        from_value(data).map_err(|error| misfit(&found, error))
     }
 
     /// The value as data.

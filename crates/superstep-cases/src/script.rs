@@ -574,7 +574,7 @@ async fn last_values<S: State, O: Send + 'static>(
         match event?.data {
             Data::Values(mut values) if (!single || values.interrupts.is_empty()) => {
                 values.interrupts.clear();
-                last = encode(&values.to_value());
+                last = encode(&values.to_value().map_err(RunError::from)?);
             }
             Data::Updates(UpdatesEvent::Interrupted(questions)) => {
                 asked.extend(questions.iter().map(crate::trace::interrupt_entry));

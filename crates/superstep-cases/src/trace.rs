@@ -134,14 +134,18 @@ fn data_entry(data: &Data) -> Json {
             json!({ "__interrupt__": interrupt_entries(asked) })
         }
         Data::Values(values) => {
-            let mut entry = encode(&values.to_value());
+            let mut entry = data_or_error(values.to_value());
             if let (false, Json::Object(map)) = (values.interrupts.is_empty(), &mut entry) {
                 map.insert("__interrupt__".to_owned(), interrupt_entries(&values.interrupts));
             }
             entry
         }
-        other => encode(&other.to_value()),
+        other => data_or_error(other.to_value()),
     }
+}
+
+fn data_or_error(data: Result<Value, superstep::checkpoint::Error>) -> Json {
+    data.map_or_else(|error| json!({ "$error": error.to_string() }), |data| encode(&data))
 }
 
 /// One stored checkpoint, with everything the saver keeps about it.

@@ -183,7 +183,7 @@ impl Function {
                 #library::Task::call_with(task, #name, move |__task: #library::Task| {
                     #ident(#(#passed),*)
                 })
-                .args(__args)
+                .recorded_args(__args)
             }
         }
     }

@@ -87,7 +87,7 @@ impl Driver {
         })?;
         let single = match &resume {
             Resume::One(answer) => Some(answer.clone()),
-            Resume::Nothing | Resume::ById(_) => None,
+            Resume::Nothing | Resume::ById(_) | Resume::Unfit(..) => None,
         };
         let bound = self.bind(resume, single.is_some(), start)?;
         if !begun {
@@ -118,6 +118,17 @@ impl Driver {
         let ids: Vec<_> = open.iter().map(|open| format!("`{}`", open.question.id)).collect();
         let ids = ids.join(", ");
         let answers = match (resume, &open[..]) {
+            (Resume::Unfit(Some(id), error), _) => {
+                return refuse(format!(
+                    "the answer to question `{id}` cannot be made data: {error}"
+                ));
+            }
+            (Resume::Unfit(None, error), _) => {
+                let open = if ids.is_empty() { "none" } else { &ids };
+                return refuse(format!(
+                    "the answer cannot be made data: {error}; open questions: {open}"
+                ));
+            }
             (Resume::One(_), []) => {
                 return refuse(
                     "there is no open question to answer; continue the thread with no input"
@@ -400,6 +411,8 @@ fn claim_of(answers: &Map) -> Result<Blob, superstep_checkpoint::Error> {
 pub(crate) struct OpenThread<'a> {
     pending: Pending,
     head: &'a Stored,
+    /// What was dispatched to nodes of this superstep.
+    packets: Option<Value>,
 }
 
 /// A task of the outermost graph that asks a question itself.
@@ -413,7 +426,8 @@ pub(crate) struct Own {
 
 impl<'a> OpenThread<'a> {
     pub(crate) fn new(head: &'a Stored) -> Result<Self, superstep_checkpoint::Error> {
-        Ok(Self { pending: Pending::from_stored(&head.writes)?, head })
+        let packets = head.checkpoint.value(TASKS).map(Blob::to_value).transpose()?;
+        Ok(Self { pending: Pending::from_stored(&head.writes)?, head, packets })
     }
 
     /// Whether a task has the answer to this question already, and has not run since.
@@ -464,8 +478,7 @@ impl<'a> OpenThread<'a> {
     }
 
     fn dispatched(&self, nth: usize) -> Option<String> {
-        let packets = self.head.checkpoint.value(TASKS)?.to_value().ok()?;
-        match packets.as_list()?.get(nth)? {
+        match self.packets.as_ref()?.as_list()?.get(nth)? {
             Value::Ext(ext) => match &**ext {
                 Ext::Send(packet) => Some(packet.node.clone()),
                 _ => None,

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use superstep_checkpoint::{AnyCache, CacheKey, TaskWrites, Value};
 
 use super::drive::Driver;
-use super::emit;
+use super::emit::{self, Unshown};
 use super::entry::Entry;
 use super::futures::Futures;
 use super::head::Write;
@@ -20,12 +20,18 @@ impl Driver {
         let policy = self.setting.layout.nodes[entry.node].options.cache.as_ref();
         let cache = self.setting.run.cache.as_ref().filter(|_| !self.is_nested());
         let (Some(policy), Some(cache)) = (policy, cache) else { return Ok(None) };
-        let input = entry.input_value(&self.setting.layout, &self.head, self.step, self.stop);
+        let input = entry.input_value(&self.setting.layout, &self.head, self.step, self.stop)?;
         let key = catch_unwind(AssertUnwindSafe(|| emit::cache_key(&input, policy)));
         let key = key.map_err(|panic| {
             let text = format!("in the key of its cache: {}", panic_text(&*panic));
             let node = entry.task.inner.name.clone();
             let error = NodeError::panicked(&node, &text);
+            RunError::Node { node, task: entry.task.id(), error }
+        })?;
+        let key = key.map_err(|error| {
+            let node = entry.task.inner.name.clone();
+            let text = format!("the input cannot be the key of the cached result: {error}");
+            let error = NodeError::permanent(text);
             RunError::Node { node, task: entry.task.id(), error }
         })?;
         let ns = cache_ns(&self.setting.layout.name, &entry.task.inner.name);
@@ -45,7 +51,7 @@ impl Driver {
         }
         for (at, writes) in found {
             let entry = &mut entries[at];
-            self.setting.emitter.update(&entry.task.inner.name, &writes, true);
+            self.setting.emitter.update(&entry.task.inner.name, &writes, true)?;
             let stored = self.encode_output(&writes, None)?;
             if self.setting.saver.is_some() {
                 self.unsaved.push(TaskWrites::new(entry.task.id(), entry.task.path(), stored));
@@ -71,17 +77,20 @@ impl Driver {
     }
 
     /// Shows whole messages that a node wrote and that neither it nor its input has shown before.
-    pub(super) fn emit_messages(&self, task: &Task, writes: &[Write]) {
+    pub(super) fn emit_messages(&self, task: &Task, writes: &[Write]) -> Result<(), RunError> {
         let Some(sink) = self.setting.run.sink_for(Mode::Messages, &self.setting.ns) else {
-            return;
+            return Ok(());
         };
+        let layout = &self.setting.layout;
         for write in writes {
             let Write::State(at, value) = write else { continue };
-            let written = messages_in(value.to_value().unwrap_or_default());
+            let unshown =
+                |error| Unshown::channel(layout, *at, error).in_output_of(&task.inner.name);
+            let written = messages_in(value.to_value().map_err(unshown)?);
             if written.is_empty() {
                 continue;
             }
-            let known = messages_in(self.head.row.value(*at).unwrap_or_default());
+            let known = messages_in(self.head.row.value(*at)?);
             for message in written {
                 let id = message.get("id").and_then(Value::as_str);
                 let old = id.is_some()
@@ -96,6 +105,7 @@ impl Driver {
                 );
             }
         }
+        Ok(())
     }
 }
 

@@ -5,7 +5,8 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use superstep_checkpoint::{
-    AnyCheckpointer, CheckpointId, Interrupt, InterruptId, Metadata, Put, Source, TaskWrites, Value,
+    AnyCheckpointer, CheckpointId, Error, Interrupt, InterruptId, Metadata, Put, Source,
+    TaskWrites, Value,
 };
 use tracing::{Instrument, Span};
 
@@ -54,6 +55,8 @@ pub(crate) enum Resume {
     Nothing,
     One(Value),
     ById(Vec<(InterruptId, Value)>),
+    /// An answer that cannot be made data, and the question it was given for, if it was named.
+    Unfit(Option<InterruptId>, Error),
 }
 
 impl Resume {
@@ -234,7 +237,7 @@ impl Driver {
             let out_of_steps = self.step > self.stop;
             let superstep = self.superstep();
             let mut entries = self.entries(&superstep);
-            self.emit_checkpoint(&entries);
+            self.emit_checkpoint(&entries)?;
             if out_of_steps {
                 return Err(RunError::RecursionLimit { limit: self.limit });
             }
@@ -254,7 +257,7 @@ impl Driver {
             if let Some(reason) = self.setting.run.control.drain_reason() {
                 return Ok(Stop::Drained(reason));
             }
-            self.emit_starts(&entries);
+            self.emit_starts(&entries)?;
             let names: Vec<_> = if self.breakpoints.after.is_empty() {
                 Vec::new()
             } else {
@@ -279,7 +282,7 @@ impl Driver {
             if self.stops_at(&self.breakpoints.after, names.into_iter()) {
                 let superstep = self.superstep();
                 let entries = self.entries(&superstep);
-                self.emit_checkpoint(&entries);
+                self.emit_checkpoint(&entries)?;
                 return Ok(Stop::Breakpoint);
             }
             self.resuming = None;
@@ -373,15 +376,15 @@ impl Driver {
             })
     }
 
-    fn emit_starts(&self, entries: &[Entry]) {
+    fn emit_starts(&self, entries: &[Entry]) -> Result<(), RunError> {
         if self.setting.run.sink.is_none() {
-            return;
+            return Ok(());
         }
         for entry in entries {
             let def = &self.setting.layout.nodes[entry.node];
             if !def.hidden && self.setting.emitter.wants_tasks() {
                 let input =
-                    entry.input_value(&self.setting.layout, &self.head, self.step, self.stop);
+                    entry.input_value(&self.setting.layout, &self.head, self.step, self.stop)?;
                 self.setting.emitter.task_start(
                     &entry.task,
                     self.step,
@@ -394,9 +397,10 @@ impl Driver {
             if let (Some(writes), false) =
                 (&entry.writes, self.setting.layout.nodes[entry.node].hidden)
             {
-                self.setting.emitter.update(&entry.task.inner.name, writes, true);
+                self.setting.emitter.update(&entry.task.inner.name, writes, true)?;
             }
         }
+        Ok(())
     }
 
     /// Ends the run: stores what is left to store, and shows the last state.

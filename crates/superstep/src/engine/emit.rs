@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use superstep_checkpoint::{Blob, Interrupt, Map, Value};
+use superstep_checkpoint::{Blob, Error, Interrupt, Map, Value};
 
 use super::head::{Head, Write};
 use super::layout::{Layout, Reads};
 use super::run::Run;
 use super::task::Task;
-use crate::error::NodeError;
+use crate::error::{NodeError, RunError};
 use crate::run::{
     Data, DebugEvent, Mode, RawSnapshot, TaskEnd, TaskStart, UpdatesEvent, ValuesEvent,
 };
@@ -64,33 +64,42 @@ impl Emitter {
         }
     }
 
-    pub(crate) fn update(&self, node: &Arc<str>, writes: &[Write], cached: bool) {
-        self.push(Mode::Updates, || {
-            let update = self.update_value(writes);
-            Data::Updates(UpdatesEvent::Task { node: node.clone(), update, cached })
-        });
+    /// # Errors
+    /// What was written cannot be made data.
+    pub(crate) fn update(
+        &self,
+        node: &Arc<str>,
+        writes: &[Write],
+        cached: bool,
+    ) -> Result<(), RunError> {
+        if self.wants(Mode::Updates) {
+            let update = self.update_value(writes).map_err(|hidden| hidden.in_output_of(node))?;
+            self.push(Mode::Updates, || {
+                Data::Updates(UpdatesEvent::Task { node: node.clone(), update, cached })
+            });
+        }
+        Ok(())
     }
 
-    fn update_value(&self, writes: &[Write]) -> Value {
+    fn update_value(&self, writes: &[Write]) -> Result<Value, Unshown> {
         if let Some(returned) = returned(writes) {
             return returned;
         }
-        let shown: Vec<(usize, Value)> =
-            state_writes(writes).filter(|(at, _)| self.keys.contains(at)).collect();
+        let shown = state_writes(&self.layout, &self.keys, writes)?;
         if self.layout.single {
-            return shown.into_iter().next().map(|(_, value)| value).unwrap_or_default();
+            return Ok(shown.into_iter().next().map_or(Value::Null, |(_, value)| value));
         }
         if shown.is_empty() {
-            return Value::Null;
+            return Ok(Value::Null);
         }
         let entry =
             |(at, value): (usize, Value)| (self.layout.channels[at].name.to_string(), value);
         let repeated = |at: usize| shown.iter().filter(|(other, _)| *other == at).count() > 1;
         if shown.iter().any(|(at, _)| repeated(*at)) {
             let maps = shown.into_iter().map(|write| Value::Map(Map::from_iter([entry(write)])));
-            return Value::List(maps.collect());
+            return Ok(Value::List(maps.collect()));
         }
-        Value::Map(shown.into_iter().map(entry).collect())
+        Ok(Value::Map(shown.into_iter().map(entry).collect()))
     }
 
     pub(crate) fn interrupted(&self, head: &Head, asked: &[Interrupt]) {
@@ -120,6 +129,8 @@ impl Emitter {
         });
     }
 
+    /// # Errors
+    /// What was written cannot be made data.
     pub(crate) fn task_end(
         &self,
         task: &Task,
@@ -127,11 +138,13 @@ impl Emitter {
         writes: &[Write],
         error: Option<&NodeError>,
         asked: &[Interrupt],
-    ) {
+    ) -> Result<(), RunError> {
         if !self.wants_tasks() {
-            return;
+            return Ok(());
         }
-        let result = Value::Map(result_map(&self.layout, &self.layout.shown, writes, true));
+        let result = result_map(&self.layout, &self.layout.shown, writes, true);
+        let result = result.map_err(|hidden| hidden.in_output_of(&task.inner.name))?;
+        let result = Value::Map(result);
         self.push_debug(Mode::Tasks, step, || {
             Data::TaskEnd(TaskEnd {
                 id: task.id(),
@@ -141,6 +154,7 @@ impl Emitter {
                 interrupts: asked.to_vec(),
             })
         });
+        Ok(())
     }
 
     pub(crate) fn wants_checkpoints(&self) -> bool {
@@ -152,18 +166,51 @@ impl Emitter {
     }
 }
 
-fn returned(writes: &[Write]) -> Option<Value> {
+/// Something that cannot be made data, and so cannot be shown.
+pub(crate) struct Unshown {
+    what: String,
+    error: Error,
+}
+
+impl Unshown {
+    pub(super) fn channel(layout: &Layout, at: usize, error: Error) -> Self {
+        Self { what: format!("channel `{}`", layout.channels[at].name), error }
+    }
+
+    /// The failure of the node with this name, whose output it is.
+    pub(crate) fn in_output_of(self, node: &str) -> RunError {
+        let Self { what, error } = self;
+        let message = format!("what node `{node}` wrote cannot be made data, at {what}: {error}");
+        RunError::InvalidUpdate { message, code: None }
+    }
+}
+
+fn returned(writes: &[Write]) -> Option<Result<Value, Unshown>> {
     writes.iter().find_map(|write| match write {
-        Write::Return(payload) => Some(payload.to_value().unwrap_or_default()),
+        Write::Return(payload) => {
+            let what = "its result";
+            Some(payload.to_value().map_err(|error| Unshown { what: what.to_owned(), error }))
+        }
         _ => None,
     })
 }
 
-fn state_writes(writes: &[Write]) -> impl Iterator<Item = (usize, Value)> {
-    writes.iter().filter_map(|write| match write {
-        Write::State(at, value) => Some((*at, value.to_value().unwrap_or_default())),
+/// The writes to these channels, as data.
+fn state_writes(
+    layout: &Layout,
+    keys: &[usize],
+    writes: &[Write],
+) -> Result<Vec<(usize, Value)>, Unshown> {
+    let shown = writes.iter().filter_map(|write| match write {
+        Write::State(at, value) if keys.contains(at) => Some((*at, value)),
         _ => None,
-    })
+    });
+    shown
+        .map(|(at, value)| match value.to_value() {
+            Ok(value) => Ok((at, value)),
+            Err(error) => Err(Unshown::channel(layout, at, error)),
+        })
+        .collect()
 }
 
 /// What a task wrote to these channels. Several writes to one channel stand under `$writes`.
@@ -172,14 +219,14 @@ pub(crate) fn result_map(
     keys: &[usize],
     writes: &[Write],
     with_return: bool,
-) -> Map {
-    let shown = state_writes(writes).filter(|(at, _)| keys.contains(at));
+) -> Result<Map, Unshown> {
+    let shown = state_writes(layout, keys, writes)?.into_iter();
     let named = shown.map(|(at, value)| (layout.channels[at].name.to_string(), value));
     let mut map = fold_repeated(named);
     if with_return && let Some(value) = returned(writes) {
-        map.insert(super::record::RETURN.to_owned(), value);
+        map.insert(super::record::RETURN.to_owned(), value?);
     }
-    map
+    Ok(map)
 }
 
 fn fold_repeated(writes: impl Iterator<Item = (String, Value)>) -> Map {
@@ -205,15 +252,19 @@ fn fold_repeated(writes: impl Iterator<Item = (String, Value)>) -> Map {
 }
 
 /// The result of a finished task, as a snapshot shows it.
-pub(crate) fn snapshot_result(layout: &Layout, keys: &[usize], writes: &[Write]) -> Value {
+pub(crate) fn snapshot_result(
+    layout: &Layout,
+    keys: &[usize],
+    writes: &[Write],
+) -> Result<Value, Unshown> {
     if let Some(returned) = returned(writes) {
         return returned;
     }
-    let map = result_map(layout, keys, writes, false);
+    let map = result_map(layout, keys, writes, false)?;
     if layout.single {
-        return map.into_iter().next().map(|(_, value)| value).unwrap_or_default();
+        return Ok(map.into_iter().next().map_or(Value::Null, |(_, value)| value));
     }
-    Value::Map(map)
+    Ok(Value::Map(map))
 }
 
 /// What a triggered node gets, as data.
@@ -223,46 +274,53 @@ pub(crate) fn input_value(
     reads: &Reads,
     step: i64,
     stop: i64,
-) -> Value {
+) -> Result<Value, Error> {
     match reads {
         Reads::Channels(channels) => {
-            let mut map = head.values(layout, channels).unwrap_or_default();
+            let mut map = head.values(layout, channels)?;
             for (name, what) in &layout.managed {
                 let value = match what {
-                    Managed::RemainingSteps => Value::from(stop - step),
-                    Managed::IsLastStep => Value::Bool(step == stop - 1),
+                    Managed::RemainingSteps => Value::from(stop.saturating_sub(step)),
+                    Managed::IsLastStep => Value::Bool(step == stop.saturating_sub(1)),
                 };
                 map.insert(name.to_string(), value);
             }
-            Value::Map(map)
+            Ok(Value::Map(map))
         }
         Reads::Start => start_value(layout, head),
     }
 }
 
-fn start_value(layout: &Layout, head: &Head) -> Value {
+fn start_value(layout: &Layout, head: &Head) -> Result<Value, Error> {
     use super::head::{Control, StartValue};
     let start = head.controls.iter().find_map(|control| match control {
         Control::Start(value) => value.as_deref(),
         _ => None,
     });
     match start {
-        Some(StartValue::Arg(payload)) => payload.to_value().unwrap_or_default(),
+        Some(StartValue::Arg(payload)) => payload.to_value(),
         Some(StartValue::Writes(writes)) => {
-            let named = writes.list.iter().map(|(at, write)| {
-                (layout.channels[*at].name.to_string(), write.to_value().unwrap_or_default())
-            });
-            Value::Map(writes.unknown().cloned().into_iter().flatten().chain(named).collect())
+            let mut map = writes.unknown().cloned().unwrap_or_default();
+            for (at, write) in &writes.list {
+                map.insert(layout.channels[*at].name.to_string(), write.to_value()?);
+            }
+            Ok(Value::Map(map))
         }
-        None => Value::Null,
+        None => Ok(Value::Null),
     }
 }
 
 /// The key under which a result is cached: the hash of what the policy makes of the input.
-pub(crate) fn cache_key(input: &Value, policy: &crate::graph::CachePolicy) -> String {
+///
+/// # Errors
+/// The input cannot be encoded. It must not have the key of another one.
+pub(crate) fn cache_key(
+    input: &Value,
+    policy: &crate::graph::CachePolicy,
+) -> Result<String, Error> {
     let text = match &policy.key {
         Some(key) => key(input).into_bytes(),
-        None => Blob::from_value(input).map(|blob| blob.bytes().to_vec()).unwrap_or_default(),
+        None => Blob::from_value(input)?.bytes().to_vec(),
     };
-    format!("{:032x}", xxhash_rust::xxh3::xxh3_128(&text))
+    Ok(format!("{:032x}", xxhash_rust::xxh3::xxh3_128(&text)))
 }

@@ -15,7 +15,7 @@ use super::plan::{Cause, Planned};
 use super::slots;
 use super::superstep::Superstep;
 use super::task::{Identity, Task};
-use crate::error::NodeError;
+use crate::error::{NodeError, RunError};
 use crate::graph::TimeoutPolicy;
 use crate::node::Failure;
 use crate::state::{Payload, Row};
@@ -163,11 +163,26 @@ impl Entry {
     }
 
     /// What the node gets, as data.
-    pub(crate) fn input_value(&self, layout: &Layout, head: &Head, step: i64, stop: i64) -> Value {
-        match &self.arg {
-            Some(arg) => arg.to_value().unwrap_or_default(),
-            None => emit::input_value(layout, head, &layout.nodes[self.node].reads, step, stop),
-        }
+    ///
+    /// # Errors
+    /// It cannot be made data.
+    pub(crate) fn input_value(
+        &self,
+        layout: &Layout,
+        head: &Head,
+        step: i64,
+        stop: i64,
+    ) -> Result<Value, RunError> {
+        let reads = &layout.nodes[self.node].reads;
+        let input = match &self.arg {
+            Some(arg) => arg.to_value(),
+            None => emit::input_value(layout, head, reads, step, stop),
+        };
+        input.map_err(|error| {
+            let name = &self.task.inner.name;
+            let message = format!("the input of node `{name}` cannot be made data: {error}");
+            RunError::InvalidUpdate { message, code: None }
+        })
     }
 
     pub(crate) fn is_dispatched(&self) -> bool {

@@ -28,9 +28,14 @@ pub struct Asking<A> {
 impl<A> Asking<A> {
     /// Describes the answer to whoever shows the question: a JSON schema, kept and shown as it is.
     ///
-    /// What cannot be turned into data describes nothing.
+    /// If it cannot be turned into data, the question is not asked and the node fails.
     pub fn schema(mut self, schema: impl Serialize) -> Self {
-        self.schema = to_value(&schema).ok();
+        match to_value(&schema) {
+            Ok(schema) => self.schema = Some(schema),
+            Err(error) => {
+                self.question = Err(Error::codec(format_args!("its schema: {error}")));
+            }
+        }
         self
     }
 

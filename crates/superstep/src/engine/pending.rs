@@ -40,6 +40,10 @@ pub(crate) struct TaskRecord {
     error: Option<Value>,
     handled: bool,
     answers: Vec<Value>,
+    /// What a recorded call returned.
+    returned: Option<Value>,
+    /// What the arguments of a recorded call came to.
+    args: Option<Value>,
 }
 
 impl Claim {
@@ -106,7 +110,22 @@ impl Pending {
                         answer => vec![answer],
                     };
                 }
-                _ => task.output.push((write.channel.clone(), write.value.clone())),
+                name => {
+                    let read = || {
+                        write.value.to_value().map_err(|error| {
+                            let (id, path) = (write.task, &write.path);
+                            Error::codec(format_args!(
+                                "the record of task {id} (`{path}`) cannot be read: {error}"
+                            ))
+                        })
+                    };
+                    match name {
+                        RETURN => task.returned = Some(read()?),
+                        ARGS => task.args = Some(read()?),
+                        _ => {}
+                    }
+                    task.output.push((write.channel.clone(), write.value.clone()));
+                }
             }
         }
         Ok(pending)
@@ -204,17 +223,9 @@ impl Pending {
         }
         let record = |task: &TaskRecord| Record {
             answers: task.answers.clone(),
-            returned: task
-                .output
-                .iter()
-                .find(|(name, _)| &**name == RETURN)
-                .and_then(|(_, blob)| blob.to_value().ok()),
+            returned: task.returned.clone(),
             error: task.error(),
-            args: task
-                .output
-                .iter()
-                .find(|(name, _)| &**name == ARGS)
-                .and_then(|(_, blob)| blob.to_value().ok()),
+            args: task.args.clone(),
         };
         self.tasks.iter().map(|(id, task)| (*id, record(task))).collect()
     }

@@ -165,7 +165,8 @@ async fn task_snapshot(
     let result = match &written {
         Some(written) => {
             let writes = slots::decode_writes(layout, written)?;
-            Some(snapshot_result(layout, &layout.shown, &writes))
+            let shown = snapshot_result(layout, &layout.shown, &writes);
+            Some(shown.map_err(|hidden| hidden.in_output_of(&entry.task.inner.name))?)
         }
         None => None,
     };
@@ -297,46 +298,52 @@ pub(super) fn quiet_run(thread: Option<Arc<str>>) -> Arc<Run> {
 
 impl Driver {
     /// Tells the stream about the checkpoint the next superstep starts from.
-    pub(super) fn emit_checkpoint(&mut self, entries: &[Entry]) {
+    pub(super) fn emit_checkpoint(&mut self, entries: &[Entry]) -> Result<(), RunError> {
         let (Some(_), Some(thread)) = (&self.setting.saver, &self.setting.run.thread) else {
-            return;
+            return Ok(());
         };
         if !self.setting.emitter.wants_checkpoints() {
-            return;
+            return Ok(());
         }
-        let Some(metadata) = self.metadata.clone() else { return };
+        let Some(metadata) = self.metadata.clone() else { return Ok(()) };
         let layout = &self.setting.layout;
         let tasks = entries.iter().map(|entry| {
             let record = self.pending.task(entry.task.id());
             let output = record.and_then(super::pending::TaskRecord::output);
-            let writes = output.and_then(|output| slots::decode_writes(layout, &output).ok());
-            let result =
-                writes.map(|writes| snapshot_result(layout, &self.setting.emitter.keys, &writes));
+            let result = match output {
+                Some(output) => {
+                    let writes = slots::decode_writes(layout, &output)?;
+                    let shown = snapshot_result(layout, &self.setting.emitter.keys, &writes);
+                    Some(shown.map_err(|hidden| hidden.in_output_of(&entry.task.inner.name))?)
+                }
+                None => None,
+            };
             let inner = layout.nodes[entry.node].inner.as_ref();
             let inner = inner.filter(|inner| inner.memory != Memory::Nothing);
             let at = || {
                 CheckpointRef::latest(thread.clone()).in_namespace(entry.task.namespace_shared())
             };
-            TaskSnapshot {
+            Ok(TaskSnapshot {
                 id: entry.task.id(),
                 name: entry.task.inner.name.clone(),
                 error: record.and_then(super::pending::TaskRecord::error),
                 interrupts: record.map(|record| record.questions.clone()).unwrap_or_default(),
                 result: result.filter(|result| !is_empty(result)),
                 state: inner.map(|_| Inner::At(at())),
-            }
+            })
         });
         let standing = Standing {
             next: entries.iter().map(|entry| entry.task.inner.name.clone()).collect(),
             config: reference(thread, &self.setting.ns, self.id, &metadata),
             parent: self.before.map(|id| reference(thread, &self.setting.ns, id, &metadata)),
             created_at: None,
-            tasks: tasks.collect(),
+            tasks: tasks.collect::<Result<_, RunError>>()?,
             interrupts: Vec::new(),
             metadata: Some(metadata),
         };
-        let values = self.head.shown(layout, &layout.shown).unwrap_or_default();
+        let values = self.head.shown(layout, &layout.shown)?;
         self.setting.emitter.checkpoint(self.step - 1, RawSnapshot { values, standing });
+        Ok(())
     }
 }
 

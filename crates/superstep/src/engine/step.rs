@@ -94,7 +94,7 @@ impl Driver {
         writes: Vec<Write>,
     ) -> Result<StepEnd, RunError> {
         let entry = &mut entries[at];
-        self.show_done(entry, &writes);
+        self.show_done(entry, &writes)?;
         if self.setting.saver.is_some() {
             let stored = self.encode_output(&writes, entry.task.answers())?;
             self.unsaved.push(TaskWrites::new(entry.task.id(), entry.task.path(), stored));
@@ -202,7 +202,7 @@ impl Driver {
         entry: &Entry,
         writes: &[Write],
     ) -> Result<(), RunError> {
-        self.show_done(entry, writes);
+        self.show_done(entry, writes)?;
         self.keep_in_cache(entry, writes, futures)?;
         if self.setting.saver.is_some() {
             let stored = self.encode_output(writes, entry.task.answers())?;
@@ -212,12 +212,13 @@ impl Driver {
     }
 
     /// Shows what a task has written to whoever listens.
-    fn show_done(&self, entry: &Entry, writes: &[Write]) {
+    fn show_done(&self, entry: &Entry, writes: &[Write]) -> Result<(), RunError> {
         if self.setting.run.sink.is_some() && !self.setting.layout.nodes[entry.node].hidden {
-            self.setting.emitter.update(&entry.task.inner.name, writes, false);
-            self.setting.emitter.task_end(&entry.task, self.step, writes, None, &[]);
-            self.emit_messages(&entry.task, writes);
+            self.setting.emitter.update(&entry.task.inner.name, writes, false)?;
+            self.setting.emitter.task_end(&entry.task, self.step, writes, None, &[])?;
+            self.emit_messages(&entry.task, writes)?;
         }
+        Ok(())
     }
 
     fn failed(
@@ -232,7 +233,7 @@ impl Driver {
         let task = entry.task.clone();
         let NodeDef { hidden, handler, .. } = &self.setting.layout.nodes[entry.node];
         if !hidden {
-            self.setting.emitter.task_end(&task, self.step, &[], Some(&error), &[]);
+            self.setting.emitter.task_end(&task, self.step, &[], Some(&error), &[])?;
         }
         let mut stored = vec![(ERROR, Value::from(error.stored()))];
         if handler.is_some() {
@@ -276,7 +277,7 @@ impl Driver {
         self.store(futures, task, encode(stored)?);
         if !self.setting.layout.nodes[entry.node].hidden {
             self.setting.emitter.interrupted(&self.head, &questions);
-            self.setting.emitter.task_end(task, self.step, &[], None, &questions);
+            self.setting.emitter.task_end(task, self.step, &[], None, &questions)?;
         }
         state.questions.push((task.path(), questions));
         Ok(())

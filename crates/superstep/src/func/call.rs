@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use superstep_checkpoint::{
-    Blob, CacheKey, Interrupt, Map, TaskId, TaskWrites, Value, from_value, to_value,
+    Blob, CacheKey, Error, Interrupt, Map, TaskId, TaskWrites, Value, from_value, to_value,
 };
 use tokio::sync::oneshot;
 
@@ -39,11 +39,14 @@ impl<T, E> Fallible for Result<T, E> {
     type Value = T;
 }
 
-/// Arguments as data, for [`Call::args`]: a tuple becomes a list. What has no form as data is an empty list.
-pub fn arguments(args: &impl Serialize) -> Value {
-    match to_value(args) {
-        Ok(Value::Null) | Err(_) => Value::List(Vec::new()),
-        Ok(args) => args,
+/// Arguments as data, for [`Call::recorded_args`]: a tuple becomes a list.
+///
+/// # Errors
+/// Their `Serialize` fails.
+pub fn arguments(args: &impl Serialize) -> Result<Value, Error> {
+    match to_value(args)? {
+        Value::Null => Ok(Value::List(Vec::new())),
+        args => Ok(args),
     }
 }
 
@@ -58,10 +61,27 @@ pub struct Call<'a, T> {
     name: Arc<str>,
     index: usize,
     make: Make<'a, T>,
-    args: Option<Value>,
+    args: Option<Result<Args, Error>>,
     retry: Vec<RetryPolicy>,
     timeout: Option<TimeoutPolicy>,
     cache: Option<CachePolicy>,
+}
+
+/// The arguments of a call.
+struct Args {
+    shown: Value,
+    /// What they come to.
+    fingerprint: Value,
+}
+
+impl Args {
+    fn new(args: Value) -> Result<Self, Error> {
+        let shown = match args {
+            Value::List(list) => Value::List(list),
+            one => Value::List(vec![one]),
+        };
+        Ok(Self { fingerprint: fingerprint(&shown)?, shown })
+    }
 }
 
 impl<T> fmt::Debug for Call<'_, T> {
@@ -118,12 +138,15 @@ impl<'a, T: Recordable> Call<'a, T> {
     /// The arguments of the call: shown in streams, the key of its cached result, and compared when the call returns its
     /// record. If they are others by then, the record belongs to another call, and the node fails instead of going on
     /// with it.
-    pub fn args(mut self, args: impl Serialize) -> Self {
-        self.args = match to_value(&args) {
-            Ok(Value::List(list)) => Some(Value::List(list)),
-            Ok(one) => Some(Value::List(vec![one])),
-            Err(_) => None,
-        };
+    ///
+    /// If they cannot be made data, the call fails without running.
+    pub fn args(self, args: impl Serialize) -> Self {
+        self.recorded_args(to_value(&args))
+    }
+
+    /// As [`args`](Self::args), with [arguments](arguments) that are data already, or why they are not.
+    pub fn recorded_args(mut self, args: Result<Value, Error>) -> Self {
+        self.args = Some(args.and_then(Args::new));
         self
     }
 
@@ -133,8 +156,22 @@ impl<'a, T: Recordable> Call<'a, T> {
         self.caller.child(self.name.clone(), self.index).idempotency_key()
     }
 
-    fn shown_args(&self) -> Value {
-        self.args.clone().unwrap_or_else(|| Value::List(Vec::new()))
+    /// The arguments, if the call was given any.
+    fn known_args(&self) -> Result<Option<&Args>, NodeError> {
+        let args = self.args.as_ref().map(Result::as_ref).transpose();
+        args.map_err(|error| self.unrecordable("arguments", error))
+    }
+
+    fn shown_args(&self) -> Result<Value, NodeError> {
+        let args = self.known_args()?;
+        Ok(args.map_or_else(|| Value::List(Vec::new()), |args| args.shown.clone()))
+    }
+
+    fn unrecordable(&self, what: &str, error: &Error) -> NodeError {
+        let (index, name, caller) = (self.index, &self.name, self.caller.name());
+        NodeError::permanent(format!(
+            "the {what} of call {index} of `{caller}`, `{name}`, cannot be recorded: {error}"
+        ))
     }
 
     /// Tries again when the call fails.
@@ -173,7 +210,7 @@ impl<'a, T: Recordable> Call<'a, T> {
         let task = self.caller.child(self.name.clone(), self.index);
         let superstep = task.inner.superstep.clone();
         superstep.work().calls.insert(self.name.clone());
-        let input = Value::List(vec![self.shown_args(), Value::Map(Map::new())]);
+        let input = Value::List(vec![self.shown_args()?, Value::Map(Map::new())]);
         superstep.setting.emitter.task_start(&task, task.step(), &input, &[names::PUSH.into()]);
         if let Some(returned) = task.stored().returned {
             self.check_args(&task)?;
@@ -183,24 +220,31 @@ impl<'a, T: Recordable> Call<'a, T> {
             self.check_args(&task)?;
             return Err(error);
         }
-        let key = self.cache_key(&task);
+        let key = self.cache_key(&task)?;
         if let (Some(key), Some(cache)) = (&key, &superstep.setting.run.cache)
             && let Some((_, blob)) = cache.get(key).await?.and_then(|mut kept| kept.pop())
         {
             let returned = blob.to_value()?;
             self.keep(&task, vec![(names::RETURN, returned.clone())]).await?;
             let writes = [Write::Return(Payload::new(returned.clone()))];
-            superstep.setting.emitter.update(&self.name, &writes, true);
+            superstep.setting.emitter.update(&self.name, &writes, true)?;
             return self.replay(returned).map(Ran::Returned);
         }
         task.take_room().await;
         let ended = self.attempts(&task).await;
         task.leave_room();
+        // A result that cannot be recorded is a failure of the call.
+        let ended = ended.and_then(|ran| match ran {
+            Ran::Returned(value) => {
+                let returned = to_value(&value).map_err(|e| self.unrecordable("result", &e))?;
+                Ok(Ran::Returned((value, returned)))
+            }
+            Ran::Suspended(suspension) => Ok(Ran::Suspended(suspension)),
+        });
         self.remember(&task, &ended)?;
         match ended {
-            Ok(Ran::Returned(value)) => {
+            Ok(Ran::Returned((value, returned))) => {
                 let writes = [Write::Return(Payload::new(value.clone()))];
-                let returned = to_value(&value)?;
                 let mut stored = vec![(names::RETURN, returned.clone())];
                 if let Some(answers) = task.answers() {
                     stored.push((names::RESUME, Value::List(answers)));
@@ -211,8 +255,8 @@ impl<'a, T: Recordable> Call<'a, T> {
                     let kept = vec![(names::RETURN.into(), Blob::from_value(&returned)?)];
                     cache.put(key, kept, ttl).await?;
                 }
-                superstep.setting.emitter.update(&self.name, &writes, false);
-                superstep.setting.emitter.task_end(&task, task.step(), &writes, None, &[]);
+                superstep.setting.emitter.update(&self.name, &writes, false)?;
+                superstep.setting.emitter.task_end(&task, task.step(), &writes, None, &[])?;
                 self.caller.note_progress();
                 Ok(Ran::Returned(value))
             }
@@ -228,7 +272,7 @@ impl<'a, T: Recordable> Call<'a, T> {
                 Ok(Ran::Suspended(suspension))
             }
             Err(error) => {
-                superstep.setting.emitter.task_end(&task, task.step(), &[], Some(&error), &[]);
+                superstep.setting.emitter.task_end(&task, task.step(), &[], Some(&error), &[])?;
                 self.keep(&task, vec![(names::ERROR, Value::from(error.stored()))]).await?;
                 Err(error)
             }
@@ -247,10 +291,11 @@ impl<'a, T: Recordable> Call<'a, T> {
     /// A record that was made with other arguments is not the record of this call.
     fn check_args(&self, task: &Task) -> Result<(), NodeError> {
         let recorded = task.inner.superstep.record(args_id(task.id())).args;
-        let (Some(recorded), Some(args)) = (recorded, &self.args) else { return Ok(()) };
-        if recorded == fingerprint(args)? {
+        let (Some(recorded), Some(args)) = (recorded, self.known_args()?) else { return Ok(()) };
+        if recorded == args.fingerprint {
             return Ok(());
         }
+        let args = &args.shown;
         let (index, name, caller) = (self.index, &self.name, self.caller.name());
         let text = format!(
             "call {index} of `{caller}`, `{name}`, was recorded with other arguments than {args}; code that runs again must make the same calls in the same order"
@@ -259,25 +304,32 @@ impl<'a, T: Recordable> Call<'a, T> {
     }
 
     /// Keeps what the call did for a further attempt of its caller.
-    fn remember(&self, task: &Task, ended: &Result<Ran<T>, NodeError>) -> Result<(), NodeError> {
+    fn remember(
+        &self,
+        task: &Task,
+        ended: &Result<Ran<(T, Value)>, NodeError>,
+    ) -> Result<(), NodeError> {
         let returned = match ended {
-            Ok(Ran::Returned(value)) => Some(to_value(value)?),
+            Ok(Ran::Returned((_, returned))) => Some(returned.clone()),
             Ok(Ran::Suspended(_)) | Err(_) => None,
         };
         let mut work = task.inner.superstep.work();
         let record = work.records.entry(task.id()).or_default();
         record.returned = returned;
         record.answers = task.answers().unwrap_or_default();
-        if let Some(args) = &self.args {
-            work.records.entry(args_id(task.id())).or_default().args = Some(fingerprint(args)?);
+        if let Some(args) = self.known_args()? {
+            let args = Some(args.fingerprint.clone());
+            work.records.entry(args_id(task.id())).or_default().args = args;
         }
         Ok(())
     }
 
-    fn cache_key(&self, task: &Task) -> Option<CacheKey> {
-        let policy = self.cache.as_ref()?;
+    fn cache_key(&self, task: &Task) -> Result<Option<CacheKey>, NodeError> {
+        let Some(policy) = &self.cache else { return Ok(None) };
         let ns = vec!["__pregel_ns_writes".to_owned(), "task".to_owned(), task.name().to_owned()];
-        Some(CacheKey { ns, key: cache_key(&self.shown_args(), policy) })
+        let key = cache_key(&self.shown_args()?, policy)
+            .map_err(|error| self.unrecordable("arguments", &error))?;
+        Ok(Some(CacheKey { ns, key }))
     }
 
     async fn attempts(&self, task: &Task) -> Result<Ran<T>, NodeError> {
@@ -310,11 +362,11 @@ impl<'a, T: Recordable> Call<'a, T> {
         let writes = writes
             .into_iter()
             .map(|(name, value)| Ok((name.into(), Blob::from_value(&value)?)))
-            .collect::<Result<_, superstep_checkpoint::Error>>()?;
+            .collect::<Result<_, Error>>()?;
         let path = task.path();
         let mut writes = vec![TaskWrites::new(task.id(), path.clone(), writes)];
-        if let Some(args) = &self.args {
-            let args = vec![(names::ARGS.into(), Blob::from_value(&fingerprint(args)?)?)];
+        if let Some(args) = self.known_args()? {
+            let args = vec![(names::ARGS.into(), Blob::from_value(&args.fingerprint)?)];
             writes.push(TaskWrites::new(args_id(task.id()), path, args));
         }
         if !superstep.setting.stores {
@@ -334,7 +386,7 @@ impl<'a, T: Recordable> Call<'a, T> {
 }
 
 /// What arguments come to: enough to tell them from others.
-fn fingerprint(args: &Value) -> Result<Value, superstep_checkpoint::Error> {
+fn fingerprint(args: &Value) -> Result<Value, Error> {
     let blob = Blob::from_value(args)?;
     Ok(Value::from(format!("{:032x}", xxhash_rust::xxh3::xxh3_128(blob.bytes()))))
 }

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use superstep_checkpoint::{Interrupt, Map, TaskId, Value};
+use superstep_checkpoint::{Error, Interrupt, Map, TaskId, Value};
 
 use super::snapshot::RawSnapshot;
 use crate::engine::Layout;
@@ -85,7 +85,10 @@ impl Event {
     }
 
     /// The payload as data, in the form the reference gives it.
-    pub fn to_value(&self) -> Value {
+    ///
+    /// # Errors
+    /// The state has a value that cannot be made data.
+    pub fn to_value(&self) -> Result<Value, Error> {
         self.data.to_value()
     }
 }
@@ -114,9 +117,12 @@ pub enum Data {
 
 impl Data {
     /// The payload as data.
-    pub fn to_value(&self) -> Value {
-        match self {
-            Self::Values(event) => event.to_value(),
+    ///
+    /// # Errors
+    /// The state has a value that cannot be made data.
+    pub fn to_value(&self) -> Result<Value, Error> {
+        Ok(match self {
+            Self::Values(event) => event.to_value()?,
             Self::Updates(event) => event.to_value(),
             Self::Custom(value) => value.clone(),
             Self::Messages(event) => {
@@ -125,8 +131,8 @@ impl Data {
             Self::TaskStart(event) => event.to_value(),
             Self::TaskEnd(event) => event.to_value(),
             Self::Checkpoint(snapshot) => snapshot.to_event_value(),
-            Self::Debug(event) => event.to_value(),
-        }
+            Self::Debug(event) => event.to_value()?,
+        })
     }
 }
 
@@ -150,28 +156,41 @@ impl ValuesEvent {
     }
 
     /// The channels that have a value, as data.
-    pub fn to_value(&self) -> Value {
+    ///
+    /// # Errors
+    /// One of them cannot be made data.
+    pub fn to_value(&self) -> Result<Value, Error> {
         let mut filled = self.keys.iter().filter(|at| self.filled[**at]);
-        let value = |at: &usize| self.row.value(*at).unwrap_or_default();
+        let name = |at: &usize| &self.layout.channels[*at].name;
+        let value = |at: &usize| {
+            self.row.value(*at).map_err(|error| {
+                Error::codec(format_args!("channel `{}` cannot be made data: {error}", name(at)))
+            })
+        };
         let asked = Value::List(self.interrupts.iter().map(interrupt_value).collect());
         if self.layout.single {
             if self.interrupts.is_empty() {
-                return filled.next().map(value).unwrap_or_default();
+                return filled.next().map_or(Ok(Value::Null), value);
             }
-            return Value::Map(Map::from_iter([("__interrupt__".to_owned(), asked)]));
+            return Ok(Value::Map(Map::from_iter([("__interrupt__".to_owned(), asked)])));
         }
-        let mut map: Map =
-            filled.map(|at| (self.layout.channels[*at].name.to_string(), value(at))).collect();
+        let mut map = Map::new();
+        for at in filled {
+            map.insert(name(at).to_string(), value(at)?);
+        }
         if !self.interrupts.is_empty() {
             map.insert("__interrupt__".to_owned(), asked);
         }
-        Value::Map(map)
+        Ok(Value::Map(map))
     }
 }
 
 impl fmt::Debug for ValuesEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ValuesEvent({})", self.to_value())
+        match self.to_value() {
+            Ok(value) => write!(f, "ValuesEvent({value})"),
+            Err(error) => write!(f, "ValuesEvent(<{error}>)"),
+        }
     }
 }
 
@@ -300,12 +319,12 @@ impl DebugEvent {
         }
     }
 
-    fn to_value(&self) -> Value {
-        Value::Map(Map::from_iter([
+    fn to_value(&self) -> Result<Value, Error> {
+        Ok(Value::Map(Map::from_iter([
             ("step".to_owned(), Value::from(self.step)),
             ("type".to_owned(), Value::from(self.kind())),
-            ("payload".to_owned(), self.payload.to_value()),
-        ]))
+            ("payload".to_owned(), self.payload.to_value()?),
+        ])))
     }
 }
 

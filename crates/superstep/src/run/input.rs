@@ -1,4 +1,4 @@
-use superstep_checkpoint::{InterruptId, Value};
+use superstep_checkpoint::{Error, InterruptId, Value};
 
 use crate::engine::{CommandInput, Resume, StartValue, value_input};
 use crate::node::{Command, ParentCommand};
@@ -50,6 +50,11 @@ impl Input {
     /// Answers to open questions, by id.
     pub fn answers(answers: impl IntoIterator<Item = (InterruptId, Value)>) -> Self {
         Self::command(Resume::ById(answers.into_iter().collect()))
+    }
+
+    /// An answer that cannot be made data: the run refuses it.
+    pub(crate) fn unfit(question: Option<InterruptId>, error: Error) -> Self {
+        Self::command(Resume::Unfit(question, error))
     }
 
     fn command(resume: Resume) -> Self {

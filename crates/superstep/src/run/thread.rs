@@ -103,9 +103,13 @@ impl<S: State, O> Thread<S, O> {
     }
 
     /// Answers the one question that is open, and goes on.
+    ///
+    /// An answer that cannot be made data is refused with [`RunError::Resume`], as one that does not fit; nothing is changed.
     pub fn resume<A: Serialize>(&self, answer: A) -> Invoke<S, O> {
-        // What cannot be turned into data is refused by the question like any other answer that does not fit.
-        self.invoke(Input::answer(to_value(&answer).unwrap_or_default()))
+        self.invoke(match to_value(&answer) {
+            Ok(answer) => Input::answer(answer),
+            Err(error) => Input::unfit(None, error),
+        })
     }
 
     /// Answers several questions by id, and goes on. Those that are not answered stay open.
@@ -114,10 +118,14 @@ impl<S: State, O> Thread<S, O> {
         I: IntoIterator<Item = (InterruptId, A)>,
         A: Serialize,
     {
-        let answers = answers.into_iter();
-        self.invoke(Input::answers(
-            answers.map(|(id, answer)| (id, to_value(&answer).unwrap_or_default())),
-        ))
+        let answers = answers.into_iter().map(|(id, answer)| match to_value(&answer) {
+            Ok(answer) => Ok((id, answer)),
+            Err(error) => Err((id, error)),
+        });
+        self.invoke(match answers.collect::<Result<Vec<_>, _>>() {
+            Ok(answers) => Input::answers(answers),
+            Err((id, error)) => Input::unfit(Some(id), error),
+        })
     }
 
     /// Looks at the thread: its state, what comes next, what is asked.

@@ -28,7 +28,8 @@ async fn a_stream_of_custom_events() {
     let mut run = thread.stream(log("in")).modes([Mode::Custom]).max_concurrency(1);
     let mut events = Vec::new();
     while let Some(event) = settles(run.next()).await {
-        events.push(event.expect("an event").to_value().to_string());
+        let data = event.expect("an event").to_value();
+        events.push(data.expect("data").to_string());
     }
     assert_eq!(events.len(), 4, "{events:?}");
     assert_eq!(run.into_outcome().and_then(Outcome::done).expect("done").log, ["in", "a", "b"]);

@@ -77,5 +77,6 @@ mod the_input_is_stored_before_anything_runs;
 mod the_recursion_limit_ends_a_run_that_does_not_end;
 mod two_writers_of_a_last_value_channel_are_an_error;
 mod unknown_names_change_nothing;
+mod what_cannot_be_made_data_is_an_error;
 mod what_is_untracked_is_not_stored;
 mod writes_are_folded_in_the_order_of_task_paths;

@@ -59,15 +59,19 @@ impl fmt::Debug for MemorySaver {
 
 impl Checkpointer for MemorySaver {
     async fn put(&self, put: Put) -> Result<(), Error> {
+        store(&mut self.lock(), put)
+    }
+
+    async fn put_all(&self, puts: Vec<Put>) -> Result<(), Error> {
         let mut threads = self.lock();
-        check(&threads, &put)?;
-        let line = threads.entry(put.thread).or_default().entry(put.ns).or_default();
-        if let Some(parent) = put.parent.and_then(|parent| line.get_mut(&parent)) {
-            parent.add(put.writes);
+        let mut before = Vec::with_capacity(puts.len());
+        for put in puts {
+            before.push(Before::of(&threads, &put));
+            if let Err(refused) = store(&mut threads, put) {
+                before.into_iter().rev().for_each(|before| before.restore(&mut threads));
+                return Err(refused);
+            }
         }
-        let Put { checkpoint, metadata, parent, .. } = put;
-        let writes = line.remove(&checkpoint.id).map(|row| row.writes).unwrap_or_default();
-        line.insert(checkpoint.id, Row { checkpoint, metadata, parent, writes });
         Ok(())
     }
 
@@ -181,6 +185,52 @@ impl Checkpointer for MemorySaver {
 
     async fn inventory(&self) -> Result<Inventory, Error> {
         Ok(maintain::inventory(&self.lock()))
+    }
+}
+
+fn store(threads: &mut Threads, put: Put) -> Result<(), Error> {
+    check(threads, &put)?;
+    let line = threads.entry(put.thread).or_default().entry(put.ns).or_default();
+    if let Some(parent) = put.parent.and_then(|parent| line.get_mut(&parent)) {
+        parent.add(put.writes);
+    }
+    let Put { checkpoint, metadata, parent, .. } = put;
+    let writes = line.remove(&checkpoint.id).map(|row| row.writes).unwrap_or_default();
+    line.insert(checkpoint.id, Row { checkpoint, metadata, parent, writes });
+    Ok(())
+}
+
+/// The rows that a checkpoint changes, as they were.
+struct Before {
+    thread: Arc<str>,
+    ns: Arc<str>,
+    rows: [(Option<CheckpointId>, Option<Row>); 2],
+}
+
+impl Before {
+    fn of(threads: &Threads, put: &Put) -> Self {
+        let line = threads.get(&put.thread).and_then(|spaces| spaces.get(&put.ns));
+        let row = |id: Option<CheckpointId>| (id, line.and_then(|line| line.get(&id?)).cloned());
+        let rows = [row(put.parent), row(Some(put.checkpoint.id))];
+        Self { thread: put.thread.clone(), ns: put.ns.clone(), rows }
+    }
+
+    fn restore(self, threads: &mut Threads) {
+        let Some(spaces) = threads.get_mut(&self.thread) else { return };
+        let Some(line) = spaces.get_mut(&self.ns) else { return };
+        for (id, row) in self.rows {
+            match (id, row) {
+                (Some(id), Some(row)) => drop(line.insert(id, row)),
+                (Some(id), None) => drop(line.remove(&id)),
+                (None, _) => {}
+            }
+        }
+        if line.is_empty() {
+            spaces.remove(&self.ns);
+        }
+        if spaces.is_empty() {
+            threads.remove(&self.thread);
+        }
     }
 }
 

@@ -19,7 +19,8 @@ type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 ///
 /// # What every implementation promises
 ///
-/// 1. **Atomic.** [`put`](Self::put) stores the checkpoint and the writes it carries together or not at all;
+/// 1. **Atomic.** [`put`](Self::put) stores the checkpoint and the writes it carries together or not at all,
+///    [`put_all`](Self::put_all) all checkpoints it was given or none, whatever their threads and namespaces;
 ///    [`put_writes`](Self::put_writes) stores all writes it was given or none.
 /// 2. **Durable.** When a method that stores something returns `Ok`, the data survives the end of the process (for
 ///    savers that outlive it) and is seen by every later call, from any handle.
@@ -49,12 +50,14 @@ pub trait Checkpointer: Send + Sync + 'static {
     /// written by somebody else.
     fn put(&self, put: Put) -> impl Future<Output = Result<(), Error>> + Send;
 
-    /// Stores checkpoints in this order, each as [`put`](Self::put) does.
+    /// Stores checkpoints in this order, each as [`put`](Self::put) does, and all of them or none.
     ///
-    /// What costs a trip to a server or a disk is worth doing once for all of them. The default stores one after the other.
+    /// They belong together: the input of a run and what came of it, or the end of a run and what the graphs inside it
+    /// remember. The default stores one after the other, and so does not keep the promise if a process ends in between or a
+    /// later one is refused; every saver that can do better does.
     ///
     /// # Errors
-    /// Those of `put` for the first that cannot be stored. None after it is stored; those before it may be.
+    /// Those of `put` for the first that cannot be stored. Then none is.
     fn put_all(&self, puts: Vec<Put>) -> impl Future<Output = Result<(), Error>> + Send {
         async move {
             for put in puts {

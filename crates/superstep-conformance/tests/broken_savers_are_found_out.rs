@@ -153,7 +153,7 @@ async fn broken_savers_are_found_out() {
         (Fault::FillsSlotsAgain, "writes::a_filled_slot_keeps_its_first_value"),
         (Fault::LosesWritesOfPut, "writers::writes_come_with_their_checkpoint_or_not_at_all"),
         (Fault::KeepsWritesOfConflicts, "writers::a_conflict_stores_no_writes"),
-        (Fault::GoesOnAfterRefusal, "writers::none_of_several_is_stored_after_one_that_is_refused"),
+        (Fault::GoesOnAfterRefusal, "writers::several_are_stored_together_or_not_at_all"),
         (Fault::RecodesValues, "put::values_come_back_with_their_tag_and_bytes"),
         (Fault::ListsOldestFirst, "list::newest_first"),
         (Fault::IgnoresFilters, "list::by_metadata"),

@@ -15,6 +15,7 @@ use deadpool_postgres::{
 use futures_util::future::{join, join_all, try_join_all};
 use superstep_checkpoint::Error;
 use tokio::time::Instant;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Config, Row};
 
@@ -167,6 +168,19 @@ impl Db {
     ) -> Result<Vec<Vec<Row>>, Failure> {
         let client = self.client().await?;
         Ok(self.pipeline(&client, statements).await?)
+    }
+
+    /// As [`transact`](Self::transact), for statements one of which divides by zero if none of them is to be kept. Says whether
+    /// they were.
+    pub(crate) async fn transact_unless_divided_by_zero(
+        &self,
+        statements: &[&Statement<'_>],
+    ) -> Result<bool, Failure> {
+        let client = self.client().await?;
+        match self.pipeline(&client, statements).await {
+            Err(error) if error.code() == Some(&SqlState::DIVISION_BY_ZERO) => Ok(false),
+            done => Ok(done.map(|_| true)?),
+        }
     }
 
     async fn pipeline(

@@ -75,7 +75,7 @@ cases! {
         two_first_checkpoints_conflict,
         a_conflict_stores_no_writes,
         a_conflict_of_the_first_of_several_stores_none,
-        none_of_several_is_stored_after_one_that_is_refused,
+        several_are_stored_together_or_not_at_all,
         whoever_keeps_the_order_can_be_asked_ahead,
         a_superseded_writer_can_read_and_go_on,
         a_branch_from_an_older_checkpoint_names_the_head,

@@ -71,7 +71,7 @@ pub(crate) async fn a_conflict_of_the_first_of_several_stores_none(subject: Subj
     same(ids(&subject.saver, of("t")).await?, [new, old], "what is stored")
 }
 
-pub(crate) async fn none_of_several_is_stored_after_one_that_is_refused(subject: Subject) -> Case {
+pub(crate) async fn several_are_stored_together_or_not_at_all(subject: Subject) -> Case {
     let mut line = Line::new(&subject.saver, "t", "");
     let head = line.put().await?;
     let mut several = line.several(3);
@@ -83,7 +83,23 @@ pub(crate) async fn none_of_several_is_stored_after_one_that_is_refused(subject:
     let stored = ids(&subject.saver, of("t")).await?;
     ensure(!stored.contains(&second), "the one that is refused is stored")?;
     ensure(!stored.contains(&third), "one after the one that is refused is stored")?;
-    ensure(line.written(head).await?.is_empty(), "writes of one that is refused are stored")
+    ensure(!stored.contains(&first), "one before the one that is refused is stored")?;
+    ensure(line.written(head).await?.is_empty(), "writes of one that is refused are stored")?;
+    // A graph inside and the one around it: one is new, and the other was moved on.
+    for around_first in [true, false] {
+        let thread = if around_first { "u" } else { "v" };
+        let mut around = Line::new(&subject.saver, thread, "");
+        let head = around.put().await?;
+        let rival = around.rival(&subject.other).put().await?;
+        let mut inside = Line::new(&subject.saver, thread, "child:1");
+        let mut both = [around.several(1), inside.several(1)].concat();
+        if !around_first {
+            both.reverse();
+        }
+        same(conflict(subject.saver.put_all(both).await)?, (Some(head), Some(rival)), "the heads")?;
+        same(ids(&subject.saver, of(thread)).await?, [rival, head], "what is stored")?;
+    }
+    Ok(())
 }
 
 /// Checkpoints that are asked for at the same time, each on top of the one before: one that is stored has the one before it.

@@ -8,7 +8,7 @@ use superstep_checkpoint::CheckpointId;
 use tokio_postgres::types::Type;
 
 use super::rows::{BlobRows, CheckpointRows, Sheet, WriteRows};
-use super::store::{LOCK_NAMESPACE, LOCK_THREAD, bind_columns};
+use super::store::{LOCK_NAMESPACE, LOCK_THREAD, bind_columns, locks};
 use crate::db::{Db, Statement};
 use crate::failure::Failure;
 
@@ -91,15 +91,33 @@ pub(super) fn fits(writes: &WriteRows<'_>) -> bool {
     writes.cleared.is_empty() && writes.expected.tasks.is_empty()
 }
 
-/// Stores checkpoints each of which continues the one before it, and says how many it did, from the first on.
-pub(super) async fn put(db: &Db, sheets: &[Sheet<'_>]) -> Result<usize, Failure> {
-    let fitting = sheets.iter().take_while(|sheet| sheet.is_plain()).count();
-    let Some(first) = sheets.first().filter(|_| fitting > 0) else { return Ok(0) };
-    let lock = Statement::new(LOCK_NAMESPACE).text(&first.thread).text(&first.ns);
-    let statements: Vec<_> = sheets[..fitting].iter().map(Sheet::statement).collect();
-    let all: Vec<_> = std::iter::once(&lock).chain(&statements).collect();
-    let answers = db.transact(&all).await?;
-    Ok(answers[1..].iter().take_while(|rows| !rows.is_empty()).count())
+/// Stores a checkpoint, and says whether it did.
+pub(super) async fn put(db: &Db, sheet: &Sheet<'_>) -> Result<bool, Failure> {
+    if !sheet.is_plain() {
+        return Ok(false);
+    }
+    let lock = Statement::new(LOCK_NAMESPACE).text(&sheet.thread).text(&sheet.ns);
+    let answers = db.transact(&[&lock, &sheet.statement()]).await?;
+    Ok(answers.last().is_some_and(|rows| !rows.is_empty()))
+}
+
+/// Fails, and with it everything before it in its transaction, if one of the checkpoints is not there.
+const ALL_ARE_THERE: &str = "SELECT 1 / (count(*) = cardinality($3::text[]))::int4
+    FROM unnest($1::text[], $2::text[], $3::text[]) AS n(thread_id, checkpoint_ns, checkpoint_id)
+    JOIN checkpoints USING (thread_id, checkpoint_ns, checkpoint_id)";
+
+/// Stores checkpoints, all of them or none, and says whether it did.
+pub(super) async fn put_all(db: &Db, sheets: &[Sheet<'_>]) -> Result<bool, Failure> {
+    if !sheets.iter().all(Sheet::is_plain) {
+        return Ok(false);
+    }
+    let threads: Vec<_> = sheets.iter().map(|sheet| sheet.thread).collect();
+    let spaces: Vec<_> = sheets.iter().map(|sheet| sheet.ns).collect();
+    let ids: Vec<_> = sheets.iter().map(|sheet| sheet.id.as_str()).collect();
+    let mut all = locks(sheets);
+    all.extend(sheets.iter().map(Sheet::statement));
+    all.push(Statement::new(ALL_ARE_THERE).texts(&threads).texts(&spaces).texts(&ids));
+    db.transact_unless_divided_by_zero(&all.iter().collect::<Vec<_>>()).await
 }
 
 impl Sheet<'_> {

@@ -42,11 +42,6 @@ impl<'a> Sheet<'a> {
             rows: CheckpointRows::new(put)?,
         })
     }
-
-    /// Whether it goes on top of another one.
-    pub(super) fn continues(&self, other: &Self) -> bool {
-        (self.thread, self.ns) == (other.thread, other.ns) && self.head.as_ref() == Some(&other.id)
-    }
 }
 
 /// Writes of tasks, a list for each column.

@@ -126,23 +126,69 @@ const PUT: &str = concat!(
     SELECT go, head, there, parent_there, overtaken, rows_missing FROM gate"
 );
 
-/// Stores checkpoints one after the other, in one go if each continues the one before it and nothing is in the way.
+/// Stores checkpoints, all of them or none.
+///
+/// If the connection is lost, nobody knows whether they were stored; then they are asked for by their ids, and stored if they
+/// are not there.
 pub(super) async fn put_all(db: &Db, puts: &[Put]) -> Result<(), Error> {
-    let mut sheets = puts.iter().map(Sheet::new).collect::<Result<Vec<_>, _>>()?;
-    let mut before = Attempt::First;
-    let mut stored = 0;
-    if sheets.len() > 1 && sheets.windows(2).all(|pair| pair[1].continues(&pair[0])) {
-        match plain::put(db, &sheets).await {
-            Ok(count) => stored = count,
-            Err(Failure::Lost(_)) => before = Attempt::Again,
-            Err(Failure::Undone(_)) => {}
-            Err(failure) => return Err(told(&sheets[0], failure)),
+    let mut sheets = match puts {
+        [] => return Ok(()),
+        [one] => return put(db, one).await,
+        several => several.iter().map(Sheet::new).collect::<Result<Vec<_>, _>>()?,
+    };
+    let before = match plain::put_all(db, &sheets).await {
+        Ok(true) => return Ok(()),
+        Ok(false) | Err(Failure::Undone(_)) => Attempt::First,
+        Err(Failure::Lost(_)) => Attempt::Again,
+        Err(failure) => return Err(told(&sheets[0], failure)),
+    };
+    loop {
+        let sent = send_all(db, &sheets, before).await;
+        let Some(nth) = sent.map_err(|failure| told(&sheets[0], failure))?? else { return Ok(()) };
+        // As in `put_sheet`: each of them lacks rows once at most.
+        let rows = &mut sheets[nth].rows;
+        let needed = std::mem::take(&mut rows.needed);
+        rows.blobs.append(needed);
+    }
+}
+
+/// Sends checkpoints in one transaction, which is undone if one of them cannot be stored. Says which one was not because rows
+/// that it needs are not there.
+async fn send_all(
+    db: &Db,
+    sheets: &[Sheet<'_>],
+    before: Attempt,
+) -> Result<Result<Option<usize>, Error>, Failure> {
+    let locks = &locks(sheets);
+    db.insist(move |attempt| async move {
+        let again = before == Attempt::Again || attempt == Attempt::Again;
+        let puts: Vec<_> = sheets.iter().map(|sheet| put_statement(sheet, &again)).collect();
+        let all: Vec<_> = locks.iter().chain(&puts).collect();
+        let (open, answers) = db.open(&all).await?;
+        for (nth, sheet) in sheets.iter().enumerate() {
+            let row = only_row(&answers[..=locks.len() + nth])?;
+            let refused = match judge_put(sheet.put, again, row) {
+                Ok(false) => continue,
+                Ok(true) => Ok(Some(nth)),
+                Err(refused) => Err(refused),
+            };
+            open.end("ROLLBACK").await?;
+            return Ok(refused);
         }
-    }
-    for sheet in &mut sheets[stored..] {
-        put_sheet(db, sheet, before).await?;
-    }
-    Ok(())
+        open.end("COMMIT").await?;
+        Ok(Ok(None))
+    })
+    .await
+}
+
+/// The locks of the namespaces, in an order in which nobody waits for somebody who waits in turn.
+pub(super) fn locks<'a>(sheets: &'a [Sheet<'_>]) -> Vec<Statement<'a>> {
+    let mut sheets: Vec<_> = sheets.iter().collect();
+    sheets.sort_by_key(|sheet| (sheet.thread, sheet.ns));
+    sheets.dedup_by_key(|sheet| (sheet.thread, sheet.ns));
+    let lock =
+        |sheet: &'a Sheet<'_>| Statement::new(LOCK_NAMESPACE).text(&sheet.thread).text(&sheet.ns);
+    sheets.into_iter().map(lock).collect()
 }
 
 /// Stores a checkpoint.
@@ -172,34 +218,37 @@ fn told(sheet: &Sheet<'_>, failure: Failure) -> Error {
 ///
 /// What was sent before may be stored, which only the statement here can tell from a conflict.
 async fn send(db: &Db, sheet: &Sheet<'_>, before: Attempt) -> Result<Result<bool, Error>, Failure> {
-    let Sheet { put, thread, ns, id, parent, head, writes, rows } = sheet;
-    let has_writes = &!put.writes.is_empty();
     db.insist(move |attempt| async move {
         let again = before == Attempt::Again || attempt == Attempt::Again;
-        if !again && plain::put(db, std::slice::from_ref(sheet)).await? == 1 {
+        if !again && plain::put(db, sheet).await? {
             return Ok(Ok(false));
         }
-        let lock = Statement::new(LOCK_NAMESPACE).text(thread).text(ns);
-        let BlobRows { channels, versions, types, blobs } = &rows.blobs;
-        let statement = bind_writes(Statement::new(PUT).text(thread).text(ns).text(parent), writes)
-            .text(id)
-            .text(head)
-            .bind(&again, Type::BOOL)
-            .bind(has_writes, Type::BOOL)
-            .texts(&rows.needed.channels)
-            .texts(&rows.needed.versions)
-            .texts(&rows.rowless.0)
-            .texts(&rows.rowless.1)
-            .texts(channels)
-            .texts(versions)
-            .texts(types)
-            .bind(blobs, Type::BYTEA_ARRAY)
-            .text(&rows.checkpoint)
-            .text(&rows.metadata);
-        let answers = db.transact(&[&lock, &statement]).await?;
-        Ok(judge_put(put, again, only_row(&answers)?))
+        let lock = Statement::new(LOCK_NAMESPACE).text(&sheet.thread).text(&sheet.ns);
+        let answers = db.transact(&[&lock, &put_statement(sheet, &again)]).await?;
+        Ok(judge_put(sheet.put, again, only_row(&answers)?))
     })
     .await
+}
+
+fn put_statement<'a>(sheet: &'a Sheet<'_>, again: &'a bool) -> Statement<'a> {
+    let Sheet { put, thread, ns, id, parent, head, writes, rows } = sheet;
+    let BlobRows { channels, versions, types, blobs } = &rows.blobs;
+    let has_writes: &bool = if put.writes.is_empty() { &false } else { &true };
+    bind_writes(Statement::new(PUT).text(thread).text(ns).text(parent), writes)
+        .text(id)
+        .text(head)
+        .bind(again, Type::BOOL)
+        .bind(has_writes, Type::BOOL)
+        .texts(&rows.needed.channels)
+        .texts(&rows.needed.versions)
+        .texts(&rows.rowless.0)
+        .texts(&rows.rowless.1)
+        .texts(channels)
+        .texts(versions)
+        .texts(types)
+        .bind(blobs, Type::BYTEA_ARRAY)
+        .text(&rows.checkpoint)
+        .text(&rows.metadata)
 }
 
 fn judge_put(put: &Put, again: bool, row: &Row) -> Result<bool, Error> {

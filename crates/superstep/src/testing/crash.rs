@@ -146,42 +146,23 @@ impl CrashSaver {
         &self,
         operation: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, Error> {
-        self.stores_together(1, operation).await
-    }
-
-    /// As many operations in one.
-    async fn stores_together<T>(
-        &self,
-        count: usize,
-        operations: impl Future<Output = Result<T, Error>>,
-    ) -> Result<T, Error> {
         let turn = self.process.turn.lock().await;
-        let last = {
+        let nth = {
             let mut life = lock(&self.process.life);
             if life.over {
                 return Err(ended());
             }
-            life.operations += count;
+            life.operations += 1;
             life.operations
         };
-        if self.process.crash == Crash::Before(last + 1 - count) {
+        if self.process.crash == Crash::Before(nth) {
             return self.end(turn).await;
         }
-        let done = operations.await;
-        if self.process.crash == Crash::After(last) {
+        let done = operation.await;
+        if self.process.crash == Crash::After(nth) {
             return self.end(turn).await;
         }
         done
-    }
-
-    /// Whether the process ends after the first and before the last of the next operations.
-    fn ends_within(&self, count: usize) -> bool {
-        let done = lock(&self.process.life).operations;
-        match self.process.crash {
-            Crash::Never => false,
-            Crash::Before(at) => (done + 2..=done + count).contains(&at),
-            Crash::After(at) => (done + 1..done + count).contains(&at),
-        }
     }
 
     /// Ends the process. Whoever waits for a turn finds it over.
@@ -215,16 +196,8 @@ impl Checkpointer for CrashSaver {
         self.stores(self.inner.put(put)).await
     }
 
-    /// Each of them is an operation, since a saver may store them one by one. They are stored in one go unless the process
-    /// ends between two of them.
     async fn put_all(&self, puts: Vec<Put>) -> Result<(), Error> {
-        if self.ends_within(puts.len()) {
-            for put in puts {
-                self.put(put).await?;
-            }
-            return Ok(());
-        }
-        self.stores_together(puts.len(), self.inner.put_all(puts)).await
+        self.stores(self.inner.put_all(puts)).await
     }
 
     /// Whatever the saver inside does: operations are done one after the other.

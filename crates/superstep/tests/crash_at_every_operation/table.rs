@@ -114,9 +114,6 @@ impl Row<'_> {
     }
 
     fn same(&self, expected: &Outcome, found: &Outcome) -> Result<(), String> {
-        if self.durability == Durability::Exit && self.workload.traits().own_memory {
-            return Ok(());
-        }
         if found.state != expected.state {
             return Err(format!("the state is {}, and not {}", found.state, expected.state));
         }

@@ -60,9 +60,6 @@ pub(crate) struct Workload<S: State, O> {
 pub(crate) struct Traits {
     /// Calls of one node are made one after the other.
     pub(crate) sequential: bool,
-    /// A graph inside has a memory of its own. Storing only at the end, that is stored before the thread is: a process that
-    /// ends in between leaves a memory of something that the thread has yet to do.
-    pub(crate) own_memory: bool,
 }
 
 pub(crate) fn workload<S: State, O>(
@@ -128,11 +125,6 @@ impl<S: State, O> Workload<S, O> {
 
     pub(crate) fn sequential(mut self) -> Self {
         self.traits.sequential = true;
-        self
-    }
-
-    pub(crate) fn own_memory(mut self) -> Self {
-        self.traits.own_memory = true;
         self
     }
 }

@@ -11,8 +11,7 @@ pub(crate) fn all() -> Vec<Box<dyn Play>> {
         Box::new(workload("a graph inside", || around(inner(), Memory::PerCall)).turns(2)),
         Box::new(
             workload("a graph inside, with a memory", || around(inner(), Memory::PerThread))
-                .turns(3)
-                .own_memory(),
+                .turns(3),
         ),
         Box::new(
             workload("a graph inside, not stored", || around(inner(), Memory::Nothing)).turns(2),
@@ -22,19 +21,16 @@ pub(crate) fn all() -> Vec<Box<dyn Play>> {
             workload("graphs two deep, with memories", || {
                 deep(Memory::PerThread, Memory::PerThread)
             })
-            .turns(2)
-            .own_memory(),
+            .turns(2),
         ),
         Box::new(
             workload("a memory inside a call", || deep(Memory::PerCall, Memory::PerThread))
-                .turns(2)
-                .own_memory(),
+                .turns(2),
         ),
         Box::new(workload("a question inside", || around(asking(), Memory::PerCall)).turns(2)),
         Box::new(
             workload("a question inside, with a memory", || around(asking(), Memory::PerThread))
-                .turns(2)
-                .own_memory(),
+                .turns(2),
         ),
         Box::new(
             workload("new input while a graph inside asks", || around(asking(), Memory::PerCall))
@@ -46,13 +42,12 @@ pub(crate) fn all() -> Vec<Box<dyn Play>> {
                 around(asking(), Memory::PerThread)
             })
             .turns(2)
-            .abandons()
-            .own_memory(),
+            .abandons(),
         ),
         Box::new(workload("a question inside, not stored", || around(asking(), Memory::Nothing))),
         Box::new(workload("a question two deep", deep_question).answers(Answers::Bare)),
         Box::new(workload("a graph inside a loop", || looped(Memory::PerCall))),
-        Box::new(workload("a memory inside a loop", || looped(Memory::PerThread)).own_memory()),
+        Box::new(workload("a memory inside a loop", || looped(Memory::PerThread))),
         Box::new(workload("graphs side by side", || beside(inner))),
         Box::new(
             workload("questions of graphs side by side, one by one", || beside(asking))

@@ -13,8 +13,7 @@ pub(crate) fn all() -> Vec<Box<dyn Play>> {
         Box::new(workload("a drain in a graph inside", || drained_inside(Memory::PerCall))),
         Box::new(
             workload("a drain in a graph with a memory", || drained_inside(Memory::PerThread))
-                .turns(2)
-                .own_memory(),
+                .turns(2),
         ),
         Box::new(workload("a stop at once", stopped)),
         Box::new(workload("a breakpoint before a node", || {

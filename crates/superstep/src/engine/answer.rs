@@ -16,7 +16,7 @@ use super::output::goto_write;
 use super::pending::Pending;
 use super::record::RESUME;
 use super::run::Answer;
-use super::slots;
+use super::slots::{self, Unstorable};
 use super::superstep::lock;
 use crate::error::RunError;
 use crate::run::Durability;
@@ -258,7 +258,8 @@ impl Driver {
         self.pending.commands.clone_from(&all);
         let at_exit = self.setting.run.durability == Durability::Exit;
         if let Some(answer) = single.filter(|_| !at_exit) {
-            all.push((RESUME.into(), Blob::from_value(&answer)?));
+            let blob = Blob::from_value(&answer);
+            all.push((RESUME.into(), blob.map_err(|cause| Unstorable::new("the answer", cause))?));
             self.pending.unbound_answer = Some(answer);
         }
         let mut writes = Vec::new();
@@ -268,7 +269,8 @@ impl Driver {
         }
         for (task, path, answers) in bound.own {
             self.pending.set_answers(task, answers.clone());
-            let answers = Blob::from_value(&Value::List(answers))?;
+            let answers = Blob::from_value(&Value::List(answers))
+                .map_err(|cause| Unstorable::new("the answer", cause))?;
             writes.push(TaskWrites::new(task, path, vec![(RESUME.into(), answers)]));
         }
         for (id, answer) in bound.carried {
@@ -287,7 +289,9 @@ impl Driver {
         let writer = TaskWrites::new(TaskId::CLAIM, "", vec![(RESUME.into(), blob.clone())]);
         writes.push(writer.expecting(RESUME, known));
         claim.stored = Some(blob);
-        Ok(self.put_writes(writes).await?)
+        self.put_writes(writes).await?;
+        self.owns = true;
+        Ok(())
     }
 
     /// Answers that are carried to graphs inside tasks reach whoever asked for them in this run.

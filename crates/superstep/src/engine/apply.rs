@@ -64,6 +64,8 @@ pub(crate) enum Fault {
     Refused(ChannelError),
     /// The reducer panicked.
     Panicked(String),
+    /// What the channel would hold has no stored form.
+    Unstorable(superstep_checkpoint::Error),
 }
 
 /// Folds the writes of tasks, given in the order of their paths, into the head.
@@ -116,6 +118,8 @@ pub(crate) fn apply(
         head.volatile.dedup();
     }
     head.updated = Some(updated);
+    head.wrote.clear();
+    head.wrote.extend(state.iter().map(|write| (write.channel, write.task)));
     Ok(())
 }
 

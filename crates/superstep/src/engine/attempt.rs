@@ -7,8 +7,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use superstep_checkpoint::Blob;
 use tokio::time::{Instant, sleep, sleep_until};
-
 use tracing::Span;
 
 use super::head::{StartValue, Write};
@@ -16,6 +16,7 @@ use super::layout::NodeDef;
 use super::output::{Unwritten, Written, writes_of};
 use super::probe::{self, Attempt, Way};
 use super::sink::{EMITTED_MAX, Turn};
+use super::slots;
 use super::span;
 use super::task::{Suspension, Task};
 use crate::error::{NodeError, TimeLimit, panic_text};
@@ -26,11 +27,18 @@ use crate::state::{Payload, Row};
 /// How a task ended.
 #[derive(Debug)]
 pub(crate) enum End {
-    Done(Vec<Write>),
+    Done(Done),
     Failed(NodeError),
     Suspended(Box<Suspension>),
     /// A command for the graph around this one.
     ForParent(Box<Output>),
+}
+
+/// What a task has done: its writes, and their stored form if there is storage.
+#[derive(Debug, Default)]
+pub(crate) struct Done {
+    pub(crate) writes: Vec<Write>,
+    pub(crate) stored: Vec<(Arc<str>, Blob)>,
 }
 
 /// Everything a task needs to run.
@@ -145,15 +153,35 @@ impl Job {
         }
         let Held { task, row, .. } = &mut self.held;
         match writes_of(task, self.node, row, output, std::mem::take(&mut self.room)) {
-            Ok(Written::Now(writes)) => Ended::Now(Ok(End::Done(writes))),
+            Ok(Written::Now(writes)) => Ended::Now(done(task, writes)),
             Ok(Written::Later(writes)) => Ended::Later(Box::pin(async {
                 match writes.await {
-                    Ok(writes) => Ok(End::Done(writes)),
+                    Ok(writes) => done(task, writes),
                     Err(Unwritten::Failed(error)) => Err(error),
                     Err(Unwritten::Suspended(suspension)) => Ok(End::Suspended(suspension)),
                 }
             })),
             Err(error) => Ended::Now(Err(error)),
+        }
+    }
+}
+
+/// Takes the writes of a task, if they can be stored: a task whose writes cannot has failed, and nobody sees them.
+fn done(task: &Task, writes: Vec<Write>) -> Result<End, NodeError> {
+    let setting = &task.inner.superstep.setting;
+    if setting.saver.is_none() {
+        return Ok(End::Done(Done { writes, stored: Vec::new() }));
+    }
+    let encode = || slots::encode_output(&setting.layout, &writes, task.answers());
+    match catch_unwind(AssertUnwindSafe(encode)) {
+        Ok(Ok(stored)) => Ok(End::Done(Done { writes, stored })),
+        Ok(Err(unstorable)) => {
+            let text = format!("node `{}` gave {unstorable}", task.name());
+            Err(NodeError::permanent(text).named("TypeError"))
+        }
+        Err(panic) => {
+            let text = format!("in the stored form of what it gave: {}", panic_text(&*panic));
+            Err(NodeError::panicked(task.name(), &text))
         }
     }
 }

@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use superstep_checkpoint::{Blob, TaskId, TaskWrites, Value};
+use superstep_checkpoint::{Blob, Put, Source, TaskId, TaskWrites, Value};
 
 use super::apply::{Actor, Applied, ApplyError, Fault, apply};
 use super::drive::{Driver, Spare};
 use super::entry::Entry;
 use super::head::Write;
+use super::layout::TASKS;
 use super::plan::{Cause, plan};
 use super::record;
+use super::slots::Unstorable;
 use super::superstep::Superstep;
 use crate::error::{Code, RunError};
 use crate::run::Durability;
@@ -18,6 +20,13 @@ use crate::state::{Kind, WriteValue};
 
 /// The tasks of a superstep with their writes. Most supersteps have one.
 type Ran = SmallVec<[Applied; 1]>;
+
+/// A superstep whose writes are folded in, until it is known that what came of them can be stored.
+pub(super) struct Folded {
+    superstep: Arc<Superstep>,
+    entries: Vec<Entry>,
+    tasks: Ran,
+}
 
 /// Writes that cannot be applied, with the tasks that made them.
 pub(super) struct Unfit {
@@ -31,7 +40,7 @@ impl Driver {
         &mut self,
         superstep: Arc<Superstep>,
         mut entries: Vec<Entry>,
-    ) -> Result<(), Unfit> {
+    ) -> Result<Folded, Unfit> {
         let mut tasks = self.applied(&superstep, &mut entries);
         if self.setting.saver.is_some() {
             self.note_overwrites(&tasks);
@@ -41,10 +50,6 @@ impl Driver {
         if let Err(error) = apply(&self.setting.layout, &mut self.head, &mut tasks, undo) {
             return Err(Unfit { error, entries });
         }
-        entries.clear();
-        let writes =
-            tasks.first_mut().map(|task| std::mem::take(&mut task.writes)).unwrap_or_default();
-        self.spare = Spare { entries, superstep: Some(superstep), writes };
         self.setting.emitter.values_if_changed(&self.head);
         if !self.pending.is_clear() {
             self.force_dropped_deltas();
@@ -54,7 +59,44 @@ impl Driver {
         if !self.seeds.is_empty() {
             self.seeds.clear();
         }
-        Ok(())
+        Ok(Folded { superstep, entries, tasks })
+    }
+
+    /// Ends a superstep: makes the head the one that the next superstep starts from, and returns what there is to store.
+    pub(super) fn commit(&mut self, folded: Folded) -> Result<Option<Put>, Unfit> {
+        let Folded { superstep, mut entries, mut tasks } = folded;
+        let before = (self.id, self.step);
+        let mut put = None;
+        if self.advance(Source::Loop) {
+            match self.record() {
+                Ok(recorded) => put = recorded,
+                Err(unstorable) => {
+                    (self.id, self.step) = before;
+                    return Err(Unfit { error: self.unstorable(unstorable), entries });
+                }
+            }
+        }
+        entries.clear();
+        let writes =
+            tasks.first_mut().map(|task| std::mem::take(&mut task.writes)).unwrap_or_default();
+        self.spare = Spare { entries, superstep: Some(superstep), writes };
+        Ok(put)
+    }
+
+    /// What the tasks wrote can be stored, but not what came of it.
+    fn unstorable(&self, unstorable: Unstorable) -> Box<ApplyError> {
+        let Unstorable { channel: at, cause, .. } = unstorable;
+        let mut tasks: Vec<_> = self
+            .head
+            .wrote
+            .iter()
+            .filter(|(channel, _)| Some(*channel) == at)
+            .map(|(_, task)| *task)
+            .collect();
+        tasks.dedup();
+        let channel =
+            at.map_or_else(|| TASKS.into(), |at| self.setting.layout.channels[at].name.clone());
+        Box::new(ApplyError { channel, tasks, fault: Fault::Unstorable(cause) })
     }
 
     /// Stored writes to delta channels of tasks that this run did not take up would be replayed with the others. So these
@@ -175,6 +217,11 @@ pub(crate) fn apply_error(error: &ApplyError, names: &[Arc<str>], step: i64) -> 
         Fault::Refused(refused) => {
             RunError::Reducer { channel: channel.clone(), nodes, message: refused.to_string() }
         }
+        Fault::Unstorable(cause) => RunError::Reducer {
+            channel: channel.clone(),
+            nodes,
+            message: format!("what it would hold cannot be stored: {cause}"),
+        },
         Fault::Panicked(text) => RunError::Reducer {
             channel: channel.clone(),
             nodes,

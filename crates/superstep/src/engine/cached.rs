@@ -52,8 +52,8 @@ impl Driver {
         for (at, writes) in found {
             let entry = &mut entries[at];
             self.setting.emitter.update(&entry.task.inner.name, &writes, true)?;
-            let stored = self.encode_output(&writes, None)?;
             if self.setting.saver.is_some() {
+                let stored = slots::encode_output(&self.setting.layout, &writes, None)?;
                 self.unsaved.push(TaskWrites::new(entry.task.id(), entry.task.path(), stored));
             }
             entry.writes = Some(writes);

@@ -5,12 +5,12 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use superstep_checkpoint::{
-    AnyCheckpointer, CheckpointId, Error, Interrupt, InterruptId, Metadata, Put, Source,
-    TaskWrites, Value,
+    AnyCheckpointer, CheckpointId, Error, Interrupt, InterruptId, Metadata, Put, TaskWrites, Value,
 };
 use tracing::{Instrument, Span};
 
 use super::apply::apply;
+use super::at_exit::AtExit;
 use super::emit::Emitter;
 use super::entry::Entry;
 use super::futures::Saving;
@@ -159,6 +159,10 @@ pub(super) struct Driver {
     pub(super) background: Option<Saving>,
     /// A checkpoint that was made but, storing only at the end, not stored.
     pub(super) dirty: bool,
+    /// What the graphs inside have stored, if everything is stored at the end of this one.
+    pub(super) at_exit: Option<AtExit>,
+    /// Nobody else takes up what this graph works on: this run has stored something on the thread.
+    pub(super) owns: bool,
 }
 
 /// Allocations that outlive their superstep.
@@ -203,8 +207,17 @@ impl Driver {
         let head = Head::new(&layout);
         let recorder = Recorder::new(&layout);
         let store = graph.store.clone();
+        // Whoever has the thread has the graphs inside it, too.
+        let is_inside =
+            caller.as_ref().is_some_and(|caller| caller.superstep.setting.saver.is_some());
+        let mut setting = Setting::new(run, layout, saver, ns, parents, emitter, store);
+        let at_end = setting.run.durability == Durability::Exit && !is_inside;
+        let at_exit = setting.saver.clone().filter(|_| at_end).map(AtExit::new);
+        if let Some(at_exit) = &at_exit {
+            setting.inside = Some(AnyCheckpointer::new(at_exit.clone()));
+        }
         let mut driver = Self {
-            setting: Arc::new(Setting::new(run, layout, saver, ns, parents, emitter, store)),
+            setting: Arc::new(setting),
             spare: Spare::default(),
             head,
             recorder,
@@ -224,6 +237,8 @@ impl Driver {
             held: None,
             background: None,
             dirty: false,
+            at_exit,
+            owns: is_inside,
             graph,
             breakpoints,
             caller,
@@ -272,12 +287,16 @@ impl Driver {
                     return Ok(stop);
                 }
             };
-            let applied = span.in_scope(|| self.barrier(superstep, entries));
-            if let Err(unfit) = applied {
-                return Err(Box::pin(self.fail_barrier(unfit)).instrument(span).await);
-            }
-            if self.advance(Source::Loop) {
-                span::within(&span, pin!(self.put())).await?;
+            let folded = span.in_scope(|| {
+                let folded = self.barrier(superstep, entries)?;
+                self.commit(folded)
+            });
+            match folded {
+                Ok(None) => {}
+                Ok(Some(put)) => span::within(&span, pin!(self.store_put(put))).await?,
+                Err(unfit) => {
+                    return Err(Box::pin(self.fail_barrier(unfit)).instrument(span).await);
+                }
             }
             if self.stops_at(&self.breakpoints.after, names.into_iter()) {
                 let superstep = self.superstep();
@@ -405,15 +424,21 @@ impl Driver {
 
     /// Ends the run: stores what is left to store, and shows the last state.
     async fn close(mut self, ended: Result<Stop, RunError>) -> Result<Finish, RunError> {
+        let mut stored = Ok(());
         if self.setting.saver.is_some() && self.setting.run.durability == Durability::Exit {
             let plain = matches!(ended, Ok(Stop::Done));
             let own = self.setting.ns.split(ids::LEVEL).all(|level| !level.contains(ids::TASK));
             if !self.is_nested() || !plain || own {
-                self.store_at_exit().await?;
+                stored = self.store_at_exit().await;
             }
         }
         let settled = self.settle().await;
-        let ended = ended?;
+        // Of two failures of storage, the first one tells.
+        let ended = match (ended, stored) {
+            (Err(first @ (RunError::Checkpoint(_) | RunError::Conflict { .. })), _) => Err(first),
+            (_, Err(unstored)) => Err(unstored),
+            (ended, Ok(())) => ended,
+        }?;
         settled?;
         let (how, questions) = match ended {
             Stop::Done => (How::Done, Vec::new()),

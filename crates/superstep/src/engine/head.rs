@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use smallvec::SmallVec;
 use superstep_checkpoint::{Blob, TimeLimits, Value};
 
 use super::layout::{ControlKind, Layout, Place, Slot};
@@ -227,6 +228,8 @@ pub(crate) struct Head {
     pub(crate) volatile: Vec<Slot>,
     /// What changed since the last checkpoint.
     pub(crate) news: News,
+    /// The channels that the last superstep wrote, each with the position of a task that did.
+    pub(crate) wrote: SmallVec<[(usize, usize); 2]>,
 }
 
 impl Head {
@@ -244,6 +247,7 @@ impl Head {
             updated: None,
             volatile: Vec::new(),
             news: News::default(),
+            wrote: SmallVec::new(),
         }
     }
 

@@ -28,6 +28,7 @@
 
 mod answer;
 mod apply;
+mod at_exit;
 mod attempt;
 mod barrier;
 mod cached;

@@ -24,7 +24,7 @@ impl Task {
         self.note_progress();
         let superstep = &self.inner.superstep;
         let (inside, called_before) = self.next_subgraph(&input);
-        let inherited = superstep.setting.saver.clone();
+        let inherited = superstep.setting.inside.clone();
         let own = || graph.saver.clone().filter(|_| superstep.setting.run.thread.is_some());
         let (ns, saver) = match graph.memory {
             Memory::PerCall => (inside, inherited.or_else(own)),

@@ -12,6 +12,7 @@ use superstep_checkpoint::{
 use super::head::Head;
 use super::layout::{Layout, Slot};
 use super::plan::is_at_rest;
+use super::slots::Unstorable;
 use super::{old, slots};
 use crate::state::{Deltas, Kind};
 
@@ -133,7 +134,7 @@ impl Recorder {
         layout: &Layout,
         head: &mut Head,
         id: CheckpointId,
-    ) -> Result<(Checkpoint, Vec<Arc<str>>), Error> {
+    ) -> Result<(Checkpoint, Vec<Arc<str>>), Unstorable> {
         let whole = self.take_snapshots(layout, head)?;
         let mut slots = std::mem::take(&mut head.news.slots);
         slots.sort_unstable();
@@ -184,14 +185,16 @@ impl Recorder {
         &mut self,
         layout: &Layout,
         head: &mut Head,
-    ) -> Result<Vec<(usize, Blob)>, Error> {
+    ) -> Result<Vec<(usize, Blob)>, Unstorable> {
         let mut whole = Vec::new();
         for (at, deltas) in self.deltas.clone() {
             if !self.snapshot_due(layout, head, at, deltas) {
                 continue;
             }
-            let value = Value::Ext(Box::new(Ext::Snapshot(head.row.value(at)?)));
-            whole.push((at, Blob::from_value(&value)?));
+            let unstorable = |cause| Unstorable::in_channel(layout, at, cause);
+            let value = head.row.value(at).map_err(unstorable)?;
+            let value = Value::Ext(Box::new(Ext::Snapshot(value)));
+            whole.push((at, Blob::from_value(&value).map_err(unstorable)?));
             self.counters.insert(at, (0, 0));
             self.forced.remove(&at);
             self.sealed.remove(&at);

@@ -1,13 +1,50 @@
 //! The stored form of channels and writes.
 
+use std::fmt;
 use std::sync::Arc;
 
 use superstep_checkpoint::{Blob, Error, Ext, Packet as StoredPacket, Value};
 
 use super::head::{Control, Head, Mark, Packet, StartValue, Write};
 use super::layout::{ControlKind, Layout, Place, START, Slot, TASKS};
-use super::record::RETURN;
+use super::record::{NO_WRITES, RESUME, RETURN};
+use crate::error::RunError;
 use crate::state::{Kind, Payload};
+
+/// A value that has no stored form.
+#[derive(Debug)]
+pub(crate) struct Unstorable {
+    /// What it is, in the user's words.
+    what: String,
+    /// The channel of the state that it is for, if there is one.
+    pub(crate) channel: Option<usize>,
+    pub(crate) cause: Error,
+}
+
+impl Unstorable {
+    pub(crate) fn new(what: impl Into<String>, cause: Error) -> Self {
+        Self { what: what.into(), channel: None, cause }
+    }
+
+    pub(crate) fn in_channel(layout: &Layout, at: usize, cause: Error) -> Self {
+        let what = format!("a value for channel `{}`", layout.channels[at].name);
+        Self { what, channel: Some(at), cause }
+    }
+}
+
+impl fmt::Display for Unstorable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} that cannot be stored: {}", self.what, self.cause)
+    }
+}
+
+/// Of something that was given from outside.
+impl From<Unstorable> for RunError {
+    fn from(unstorable: Unstorable) -> Self {
+        let Unstorable { what, cause, .. } = unstorable;
+        Self::InvalidUpdate { message: format!("{what} cannot be stored: {cause}"), code: None }
+    }
+}
 
 fn mark_value(mark: Mark) -> Value {
     match mark {
@@ -33,16 +70,23 @@ fn seen_names(kind: &ControlKind, seen: &[bool]) -> Value {
 }
 
 /// The stored form of a channel; nothing if it holds nothing.
-pub(super) fn encode_slot(layout: &Layout, head: &Head, slot: Slot) -> Result<Option<Blob>, Error> {
+pub(super) fn encode_slot(
+    layout: &Layout,
+    head: &Head,
+    slot: Slot,
+) -> Result<Option<Blob>, Unstorable> {
+    let control =
+        |cause| Unstorable::new(format!("what `{}` holds", layout.slot_name(slot)), cause);
     let value = match layout.place(slot) {
         Place::State(at) => {
             let stored =
                 head.filled[at] && !matches!(layout.channels[at].kind, Kind::Untracked { .. });
             let topic = matches!(layout.channels[at].kind, Kind::Topic { .. });
             if topic && !head.filled[at] {
-                return Blob::from_value(&Value::List(Vec::new())).map(Some);
+                return Blob::from_value(&Value::List(Vec::new())).map(Some).map_err(control);
             }
-            return if stored { head.row.encode(at).map(Some) } else { Ok(None) };
+            let encoded = stored.then(|| head.row.encode(at)).transpose();
+            return encoded.map_err(|cause| Unstorable::in_channel(layout, at, cause));
         }
         Place::Control(at) => match &head.controls[at] {
             Control::Start(Some(value)) => return encode_start(layout, value).map(Some),
@@ -64,28 +108,32 @@ pub(super) fn encode_slot(layout: &Layout, head: &Head, slot: Slot) -> Result<Op
             Value::List(sends.collect::<Result<_, _>>()?)
         }
     };
-    Blob::from_value(&value).map(Some)
+    Blob::from_value(&value).map(Some).map_err(control)
 }
 
-fn encode_start(layout: &Layout, value: &StartValue) -> Result<Blob, Error> {
+fn encode_start(layout: &Layout, value: &StartValue) -> Result<Blob, Unstorable> {
+    let input = |cause| Unstorable::new("an input", cause);
     match value {
         StartValue::Writes(writes) => {
             let mut map = writes.unknown().cloned().unwrap_or_default();
             for (at, write) in &writes.list {
                 // What is never stored is not stored as input either.
                 if !matches!(layout.channels[*at].kind, Kind::Untracked { .. }) {
-                    map.insert(layout.channels[*at].name.to_string(), write.to_value()?);
+                    let value = write.to_value();
+                    let value =
+                        value.map_err(|cause| Unstorable::in_channel(layout, *at, cause))?;
+                    map.insert(layout.channels[*at].name.to_string(), value);
                 }
             }
-            Blob::from_value(&Value::Map(map))
+            Blob::from_value(&Value::Map(map)).map_err(input)
         }
         StartValue::Arg(payload) => match (payload.downcast_ref::<Value>(), layout.single) {
             (Some(Value::Map(map)), false) => {
                 let kept = map.iter().filter(|(name, _)| !is_untracked(layout, name));
                 let kept = kept.map(|(name, value)| (name.clone(), value.clone())).collect();
-                Blob::from_value(&Value::Map(kept))
+                Blob::from_value(&Value::Map(kept)).map_err(input)
             }
-            _ => payload.encode(),
+            _ => payload.encode().map_err(input),
         },
     }
 }
@@ -95,8 +143,9 @@ fn is_untracked(layout: &Layout, name: &str) -> bool {
     specs.any(|spec| &*spec.name == name && matches!(spec.kind, Kind::Untracked { .. }))
 }
 
-fn packet_value(layout: &Layout, packet: &Packet) -> Result<Value, Error> {
-    let mut arg = packet.arg.to_value()?;
+fn packet_value(layout: &Layout, packet: &Packet) -> Result<Value, Unstorable> {
+    let arg = packet.arg.to_value();
+    let mut arg = arg.map_err(|cause| unstorable_packet(packet, cause))?;
     if let Value::Map(map) = &mut arg {
         // What is never stored is not stored as part of a dispatch either.
         map.retain(|name, _| !is_untracked(layout, name));
@@ -110,6 +159,10 @@ fn send_value(packet: &Packet, arg: Value) -> Value {
         arg,
         timeout: packet.timeout.as_deref().copied(),
     })))
+}
+
+fn unstorable_packet(packet: &Packet, cause: Error) -> Unstorable {
+    Unstorable::new(format!("an argument for node `{}`", packet.node), cause)
 }
 
 fn decode_packet(value: Value) -> Option<Packet> {
@@ -182,33 +235,68 @@ fn arrived(members: &[Arc<str>], value: &Value) -> Vec<bool> {
     members.iter().map(|name| has(name)).collect()
 }
 
+/// The stored form of what a task has done: its writes, and the answers it used.
+pub(super) fn encode_output(
+    layout: &Layout,
+    writes: &[Write],
+    answers: Option<Vec<Value>>,
+) -> Result<Vec<(Arc<str>, Blob)>, Unstorable> {
+    let mut stored = Vec::with_capacity(writes.len() + 1);
+    if let Some(answers) = answers {
+        let answers = Blob::from_value(&Value::List(answers));
+        let answers = answers.map_err(|cause| Unstorable::new("an answer", cause))?;
+        stored.push((RESUME.into(), answers));
+    }
+    let mut any = false;
+    for write in writes {
+        if let Some(write) = encode_write(layout, write)? {
+            stored.push(write);
+            any = true;
+        }
+    }
+    if !any {
+        stored.push((NO_WRITES.into(), Blob::null()));
+    }
+    Ok(stored)
+}
+
 /// The stored form of a write; nothing for what is never stored.
 pub(crate) fn encode_write(
     layout: &Layout,
     write: &Write,
-) -> Result<Option<(Arc<str>, Blob)>, Error> {
+) -> Result<Option<(Arc<str>, Blob)>, Unstorable> {
+    let trigger = |cause| Unstorable::new("a trigger", cause);
     Ok(Some(match write {
         Write::State(at, value) => {
             let spec = &layout.channels[*at];
             if matches!(spec.kind, Kind::Untracked { .. }) {
                 return Ok(None);
             }
-            (spec.name.clone(), value.encode()?)
+            let encoded = value.encode();
+            let blob = encoded.map_err(|cause| Unstorable::in_channel(layout, *at, cause))?;
+            (spec.name.clone(), blob)
         }
         Write::Branch(control, mark) => {
-            (layout.controls[*control].name.clone(), Blob::from_value(&mark_value(*mark))?)
+            let mark = Blob::from_value(&mark_value(*mark)).map_err(trigger)?;
+            (layout.controls[*control].name.clone(), mark)
         }
         Write::Join(control, member) => {
             let spec = &layout.controls[*control];
             let name = Value::from(&*members(&spec.kind)[*member]);
-            (spec.name.clone(), Blob::from_value(&name)?)
+            (spec.name.clone(), Blob::from_value(&name).map_err(trigger)?)
         }
-        Write::Send(packet) => (TASKS.into(), Blob::from_value(&packet_value(layout, packet)?)?),
+        Write::Send(packet) => {
+            let blob = Blob::from_value(&packet_value(layout, packet)?);
+            (TASKS.into(), blob.map_err(|cause| unstorable_packet(packet, cause))?)
+        }
         Write::Start(control, value) => {
             (layout.controls[*control].name.clone(), encode_start(layout, value)?)
         }
         Write::Taken => return Ok(None),
-        Write::Return(payload) => (RETURN.into(), payload.encode()?),
+        Write::Return(payload) => {
+            let blob = payload.encode();
+            (RETURN.into(), blob.map_err(|cause| Unstorable::new("a result", cause))?)
+        }
         Write::Unknown(name, blob) => (name.clone(), blob.clone()),
     }))
 }
@@ -217,11 +305,17 @@ pub(crate) fn encode_write(
 pub(crate) fn encode_cached(
     layout: &Layout,
     write: &Write,
-) -> Result<Option<(Arc<str>, Blob)>, Error> {
+) -> Result<Option<(Arc<str>, Blob)>, Unstorable> {
     Ok(Some(match write {
-        Write::State(at, value) => (layout.channels[*at].name.clone(), value.encode()?),
+        Write::State(at, value) => {
+            let blob = value.encode();
+            let blob = blob.map_err(|cause| Unstorable::in_channel(layout, *at, cause))?;
+            (layout.channels[*at].name.clone(), blob)
+        }
         Write::Send(packet) => {
-            (TASKS.into(), Blob::from_value(&send_value(packet, packet.arg.to_value()?))?)
+            let arg = packet.arg.to_value();
+            let blob = arg.and_then(|arg| Blob::from_value(&send_value(packet, arg)));
+            (TASKS.into(), blob.map_err(|cause| unstorable_packet(packet, cause))?)
         }
         other => return encode_write(layout, other),
     }))

@@ -8,14 +8,14 @@ use std::task::Poll;
 use superstep_checkpoint::{Blob, Error, Interrupt, TaskWrites, Value};
 use tokio::time::{Instant, timeout_at};
 
-use super::attempt::{End, Job};
+use super::attempt::{Done, End, Job};
 use super::drive::{Driver, Stop};
 use super::entry::Entry;
-use super::futures::{Futures, Happened, Running};
+use super::futures::{Futures, Happened, Running, Saving, Set};
 use super::head::Write;
 use super::layout::NodeDef;
-use super::record::{ERROR, ERROR_SOURCE, INTERRUPT, NO_WRITES, RESUME};
-use super::slots;
+use super::record::{ERROR, ERROR_SOURCE, INTERRUPT, RESUME};
+use super::slots::Unstorable;
 use super::superstep::Superstep;
 use super::task::{Refusal, Suspension, Task};
 use crate::error::{NodeError, RunError};
@@ -49,9 +49,9 @@ impl Driver {
             if let Poll::Ready((at, end, row)) = once(lone.as_mut()).await {
                 lone.set(None);
                 match end {
-                    End::Done(writes) if self.is_quiet(superstep, &entries[at].task) => {
+                    End::Done(done) if self.is_quiet(superstep, &entries[at].task) => {
                         self.head.row = row;
-                        return self.finish_alone(superstep, entries, at, writes);
+                        return self.finish_alone(superstep, entries, at, done);
                     }
                     end => first = Some(Happened::Ended(at, end, row)),
                 }
@@ -91,12 +91,12 @@ impl Driver {
         superstep: &Superstep,
         mut entries: Vec<Entry>,
         at: usize,
-        writes: Vec<Write>,
+        done: Done,
     ) -> Result<StepEnd, RunError> {
         let entry = &mut entries[at];
+        let Done { writes, stored } = done;
         self.show_done(entry, &writes)?;
         if self.setting.saver.is_some() {
-            let stored = self.encode_output(&writes, entry.task.answers())?;
             self.unsaved.push(TaskWrites::new(entry.task.id(), entry.task.path(), stored));
             self.unsaved.append(&mut superstep.work().unsaved);
         }
@@ -142,14 +142,18 @@ impl Driver {
                         self.head.row = row;
                     }
                     futures.running -= 1;
-                    let failed =
-                        self.ended(superstep, &mut futures, &mut entries, &mut state, at, end)?;
-                    if let Some(error) = failed {
+                    let ended =
+                        self.ended(superstep, &mut futures, &mut entries, &mut state, at, end);
+                    if let Err(error) = ended {
                         lone.set(None);
                         return Err(self.fail(superstep, futures, &entries, error).await);
                     }
                 }
-                Happened::Saved(saved) => saved?,
+                Happened::Saved(Ok(())) => {}
+                Happened::Saved(Err(error)) => {
+                    lone.set(None);
+                    return Err(self.give_up(superstep, futures, error).await);
+                }
                 Happened::TimedOut => {
                     let limit = self.graph.step_timeout.unwrap_or_default();
                     let error = RunError::StepTimeout { step: self.step, limit };
@@ -169,7 +173,10 @@ impl Driver {
         self.finish_step(entries, state).await
     }
 
-    /// Takes note of how a task ended. Returns the error that ends the superstep, if it does.
+    /// Takes note of how a task ended.
+    ///
+    /// # Errors
+    /// It ends the superstep.
     fn ended(
         &mut self,
         superstep: &Superstep,
@@ -178,37 +185,25 @@ impl Driver {
         state: &mut StepState,
         at: usize,
         end: End,
-    ) -> Result<Option<RunError>, RunError> {
+    ) -> Result<(), RunError> {
         let entry = &mut entries[at];
         entry.ended = true;
         match end {
-            End::Done(writes) => {
-                self.done(futures, entry, &writes)?;
+            End::Done(Done { writes, stored }) => {
+                self.store(futures, &entry.task, stored);
+                self.show_done(entry, &writes)?;
                 entry.writes = Some(writes);
+                let entry = &*entry;
+                self.keep_in_cache(entry, entry.writes.as_deref().unwrap_or_default(), futures)
             }
-            End::Failed(error) => return self.failed(superstep, futures, entries, at, error),
-            End::Suspended(suspension) => self.suspended(futures, state, entry, *suspension)?,
-            End::ForParent(output) if self.is_nested() => state.leave(&entry.task, output),
-            End::ForParent(_) => {
-                return Ok(Some(RunError::NoParent { node: entry.task.inner.name.clone() }));
+            End::Failed(error) => self.failed(superstep, futures, entries, at, error),
+            End::Suspended(suspension) => self.suspended(futures, state, entry, *suspension),
+            End::ForParent(output) if self.is_nested() => {
+                state.leave(&entry.task, output);
+                Ok(())
             }
+            End::ForParent(_) => Err(RunError::NoParent { node: entry.task.inner.name.clone() }),
         }
-        Ok(None)
-    }
-
-    fn done(
-        &mut self,
-        futures: &mut Futures,
-        entry: &Entry,
-        writes: &[Write],
-    ) -> Result<(), RunError> {
-        self.show_done(entry, writes)?;
-        self.keep_in_cache(entry, writes, futures)?;
-        if self.setting.saver.is_some() {
-            let stored = self.encode_output(writes, entry.task.answers())?;
-            self.store(futures, &entry.task, stored);
-        }
-        Ok(())
     }
 
     /// Shows what a task has written to whoever listens.
@@ -228,7 +223,7 @@ impl Driver {
         entries: &mut Vec<Entry>,
         at: usize,
         error: NodeError,
-    ) -> Result<Option<RunError>, RunError> {
+    ) -> Result<(), RunError> {
         let entry = &mut entries[at];
         let task = entry.task.clone();
         let NodeDef { hidden, handler, .. } = &self.setting.layout.nodes[entry.node];
@@ -245,14 +240,14 @@ impl Driver {
         let Some(handler) = *handler else {
             self.store(futures, &task, encode(stored)?);
             let node = task.inner.name.clone();
-            return Ok(Some(RunError::Node { node, task: task.id(), error }));
+            return Err(RunError::Node { node, task: task.id(), error });
         };
         entry.handled = true;
         let handler = Entry::handler(superstep, entry, handler, error);
         entries.push(handler);
         futures.handlers.push_back(entries.len() - 1);
         self.store(futures, &task, encode(stored)?);
-        Ok(None)
+        Ok(())
     }
 
     fn suspended(
@@ -274,7 +269,12 @@ impl Driver {
         if let Some(answers) = task.answers() {
             stored.push((RESUME, Value::List(answers)));
         }
-        self.store(futures, task, encode(stored)?);
+        let encoded = encode(stored).map_err(|cause| {
+            let text = Unstorable::new("a question", cause);
+            let error = NodeError::permanent(format!("node `{}` asked {text}", task.name()));
+            RunError::Node { node: task.inner.name.clone(), task: task.id(), error }
+        });
+        self.store(futures, task, encoded?);
         if !self.setting.layout.nodes[entry.node].hidden {
             self.setting.emitter.interrupted(&self.head, &questions);
             self.setting.emitter.task_end(task, self.step, &[], None, &questions)?;
@@ -295,29 +295,47 @@ impl Driver {
         }
     }
 
-    pub(super) fn encode_output(
-        &self,
-        writes: &[Write],
-        answers: Option<Vec<Value>>,
-    ) -> Result<Vec<(Arc<str>, Blob)>, RunError> {
-        if self.setting.saver.is_none() {
-            return Ok(Vec::new());
+    /// Drops what runs, and takes back what it was given. What has ended is kept, and what is being stored is still stored.
+    fn drop_tasks(&mut self, superstep: &Superstep, mut futures: Futures) -> Set<Saving> {
+        self.unsaved.append(&mut futures.take_ended());
+        let Futures { tasks, children, saves, background, .. } = futures;
+        drop((tasks, children));
+        let mut work = superstep.work();
+        if let Some(row) = work.lent.take() {
+            self.head.row = row;
         }
-        let mut stored = Vec::with_capacity(writes.len() + 1);
-        if let Some(answers) = answers {
-            stored.push((RESUME.into(), Blob::from_value(&Value::List(answers))?));
+        self.unsaved.append(&mut work.unsaved);
+        self.background = background;
+        saves
+    }
+
+    /// The end of a superstep when storage has failed, or somebody else has the thread.
+    ///
+    /// What is being stored is waited for, so that nobody finds half of it later. A thread that somebody else has is left
+    /// alone; otherwise what has finished is stored if that is possible now.
+    async fn give_up(
+        &mut self,
+        superstep: &Superstep,
+        futures: Futures,
+        error: RunError,
+    ) -> RunError {
+        let mut saves = self.drop_tasks(superstep, futures);
+        let mut usable = !matches!(error, RunError::Conflict { .. });
+        while let Some(saved) = saves.next().await {
+            usable &= saved.is_ok();
         }
-        let mut any = false;
-        for write in writes {
-            if let Some(write) = slots::encode_write(&self.setting.layout, write)? {
-                stored.push(write);
-                any = true;
-            }
+        if self.setting.run.durability == Durability::Exit {
+            return error;
         }
-        if !any {
-            stored.push((NO_WRITES.into(), Blob::null()));
+        usable &= self.settle().await.is_ok();
+        let finished = std::mem::take(&mut self.unsaved);
+        if usable
+            && self.stored == Some(self.id)
+            && let Err(again) = self.put_writes(finished).await
+        {
+            tracing::debug!(error = %again, "what had finished could not be stored either");
         }
-        Ok(stored)
+        error
     }
 
     /// A failed superstep: what runs is dropped, and everything known is stored before the error is told.
@@ -328,12 +346,9 @@ impl Driver {
         entries: &[Entry],
         error: RunError,
     ) -> RunError {
-        self.unsaved.append(&mut futures.take_ended());
-        let Futures { tasks, mut saves, waiting, background, .. } = futures;
-        self.background = background;
-        self.unsaved.append(&mut superstep.work().unsaved);
+        let waiting = std::mem::take(&mut futures.waiting);
         let begun = |at: &usize| !waiting.contains(at);
-        drop(tasks);
+        let mut saves = self.drop_tasks(superstep, futures);
         let mut writes = std::mem::take(&mut self.unsaved);
         for (at, entry) in entries.iter().enumerate() {
             let open = entry.writes.is_none() && !entry.handled && !entry.ended;
@@ -351,31 +366,23 @@ impl Driver {
             self.unsaved = writes;
             return error;
         }
+        let mut unsaved = None;
         while let Some(saved) = saves.next().await {
-            if let Err(error) = saved {
-                return error.into();
-            }
+            unsaved = unsaved.or(saved.err());
         }
-        if let Err(error) = self.put_writes(writes).await {
-            return error.into();
+        if !matches!(unsaved, Some(Error::Conflict { .. } | Error::Overtaken { .. })) {
+            unsaved = self.put_writes(writes).await.err().or(unsaved);
         }
-        error
+        unsaved.map_or(error, RunError::from)
     }
 
     /// Stops a superstep at once: what runs is dropped, and what has finished is stored.
     async fn stop_now(
         &mut self,
         superstep: &Superstep,
-        mut futures: Futures,
+        futures: Futures,
     ) -> Result<StepEnd, RunError> {
-        self.unsaved.append(&mut futures.take_ended());
-        let Futures { tasks, children, mut saves, background, .. } = futures;
-        drop((tasks, children));
-        if let Some(row) = superstep.work().lent.take() {
-            self.head.row = row;
-        }
-        self.background = background;
-        self.unsaved.append(&mut superstep.work().unsaved);
+        let mut saves = self.drop_tasks(superstep, futures);
         while let Some(saved) = saves.next().await {
             saved?;
         }

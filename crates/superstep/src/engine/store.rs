@@ -9,9 +9,11 @@ use superstep_checkpoint::{
 use tracing::Instrument;
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::at_exit::{AtExit, Beside, Left};
 use super::drive::Driver;
 use super::futures::Saving;
 use super::record;
+use super::slots::Unstorable;
 use super::superstep::Gate;
 use super::{ids, span};
 use crate::error::RunError;
@@ -67,15 +69,25 @@ impl Driver {
 
     /// Stores the current checkpoint.
     pub(super) async fn put(&mut self) -> Result<(), RunError> {
-        let Some(put) = self.record()? else { return Ok(()) };
+        match self.record()? {
+            Some(put) => self.store_put(put).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Stores a checkpoint: now, or while tasks run.
+    ///
+    /// No task runs before the thread is this run's: what it stores first is stored before anything else happens.
+    pub(super) async fn store_put(&mut self, put: Put) -> Result<(), RunError> {
         let held = self.held.take();
-        // No task may run before the input of its run is stored.
-        if self.setting.run.durability == Durability::Async && held.is_none() {
+        if self.setting.run.durability == Durability::Async && held.is_none() && self.owns {
             let saving = Box::pin(self.saving(None, put));
             return Ok(self.put_meanwhile(saving).await?);
         }
         self.settle_background().await?;
-        Ok(self.saving(held, put).await?)
+        self.saving(held, put).await?;
+        self.owns = true;
+        Ok(())
     }
 
     /// Has something stored while tasks run, when what was being stored is: a run is one superstep ahead at most.
@@ -117,7 +129,7 @@ impl Driver {
     }
 
     /// What there is to store of the current checkpoint, which from now on counts as stored.
-    fn record(&mut self) -> Result<Option<Put>, RunError> {
+    pub(super) fn record(&mut self) -> Result<Option<Put>, Unstorable> {
         let (Some(_), Some(thread)) = (&self.setting.saver, &self.setting.run.thread) else {
             return Ok(None);
         };
@@ -197,18 +209,32 @@ impl Driver {
         }
     }
 
-    /// Stores what was not stored on the way.
+    /// Stores what was not stored on the way, with what the graphs inside have left: all checkpoints in one operation, and
+    /// then what stands beside them.
     pub(super) async fn store_at_exit(&mut self) -> Result<(), RunError> {
+        let Left { mut puts, mut beside } =
+            self.at_exit.as_ref().map(AtExit::take).unwrap_or_default();
         let writes = std::mem::take(&mut self.unsaved);
         if self.dirty {
             // What was written on the way is not stored, so channels that store writes store their value.
             for at in 0..self.setting.layout.channels.len() {
                 self.recorder.forced.insert(at);
             }
-            self.put().await?;
+            puts.extend(self.record()?);
         }
-        if self.stored == Some(self.id) {
-            self.put_writes(writes).await?;
+        if self.stored == Some(self.id) && !writes.is_empty() {
+            beside.push(Beside { ns: self.setting.ns.clone(), checkpoint: self.id, writes });
+        }
+        self.settle().await?;
+        let (Some(saver), Some(thread)) = (&self.setting.saver, &self.setting.run.thread) else {
+            return Ok(());
+        };
+        if let Some(put) = puts.last() {
+            let span = span::commit(put);
+            saver.put_all(puts).instrument(span).await?;
+        }
+        for Beside { ns, checkpoint, writes } in beside {
+            saver.put_writes(thread, &ns, checkpoint, writes).await?;
         }
         Ok(())
     }

@@ -21,6 +21,8 @@ pub(crate) struct Setting {
     pub(crate) layout: Arc<Layout>,
     /// Where this graph stores, if it does.
     pub(crate) saver: Option<AnyCheckpointer>,
+    /// Where graphs inside this one store.
+    pub(crate) inside: Option<AnyCheckpointer>,
     /// The namespace of the graph; empty for the outermost.
     pub(crate) ns: Arc<str>,
     /// The checkpoints of the graphs around this one, by namespace.
@@ -61,6 +63,7 @@ impl Setting {
             waker: Mutex::default(),
             run,
             layout,
+            inside: saver.clone(),
             saver,
             ns,
             around,

@@ -231,7 +231,7 @@ impl<'a, T: Recordable> Call<'a, T> {
             return self.replay(returned).map(Ran::Returned);
         }
         task.take_room().await;
-        let ended = self.attempts(&task).await;
+        let ended = self.storable(self.attempts(&task).await);
         task.leave_room();
         // A result that cannot be recorded is a failure of the call.
         let ended = ended.and_then(|ran| match ran {
@@ -277,6 +277,17 @@ impl<'a, T: Recordable> Call<'a, T> {
                 Err(error)
             }
         }
+    }
+
+    /// A call whose result has no stored form has failed: nobody could ever find its record.
+    fn storable(&self, ended: Result<Ran<T>, NodeError>) -> Result<Ran<T>, NodeError> {
+        if let Ok(Ran::Returned(value)) = &ended
+            && let Err(error) = to_value(value).and_then(|value| Blob::from_value(&value))
+        {
+            let text = format!("call `{}` gave a result that cannot be stored: {error}", self.name);
+            return Err(NodeError::permanent(text).named("TypeError"));
+        }
+        ended
     }
 
     fn replay(&self, returned: Value) -> Result<T, NodeError> {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::world::{Log, Watched, World, assert_says, done, failed, log, look, next};
 use superstep::prelude::*;
-use superstep::{CompiledGraph, RunError};
+use superstep::{CompiledGraph, Durability, Memory, RunError};
 
 /// `a` and `b` side by side, then `after`.
 fn app(saver: &Watched, world: &World) -> CompiledGraph<Log> {
@@ -82,6 +82,77 @@ async fn of_the_input() {
     assert!(world.take().is_empty());
     saver.checkpoints_fail.store(false, Ordering::SeqCst);
     assert_eq!(done(thread.invoke(log("in")).await).log, ["in", "a", "b", "after"]);
+}
+
+/// A graph inside with a memory counts how often it was called, and the outermost graph is stored at its end.
+fn remembers(saver: &Watched) -> CompiledGraph<Log> {
+    let inner = StateGraph::<Log>::new()
+        .add_node("count", |state: Arc<Log>| Log::update().n(state.n + 1))
+        .add_node("rest", || ())
+        .add_edge(START, "count")
+        .add_edge("count", "rest")
+        .memory(Memory::PerThread)
+        .compile()
+        .expect("a graph");
+    let leave = |inner: Log| log(format!("called {} times", inner.n));
+    let graph = StateGraph::<Log>::new()
+        .add_node("inner", inner.as_node(|_: &Log| Log::update(), leave))
+        .add_edge(START, "inner");
+    graph.compile().expect("a graph").with_checkpointer(saver.clone())
+}
+
+/// It is the end of the run that cannot be stored, and with it what graphs inside remember.
+#[tokio::test(start_paused = true)]
+async fn of_a_graph_with_a_memory_at_the_end() {
+    let saver = Watched::default();
+    let thread = remembers(&saver).thread("1");
+    let run = |line: &str| thread.invoke(log(line)).durability(Durability::Exit);
+    saver.checkpoints_fail.store(true, Ordering::SeqCst);
+    disk_is_full(run("lost").await);
+    saver.checkpoints_fail.store(false, Ordering::SeqCst);
+    assert_eq!(done(run("first").await).log, ["first", "called 1 times"]);
+    saver.checkpoints_fail.store(true, Ordering::SeqCst);
+    disk_is_full(run("lost").await);
+    saver.checkpoints_fail.store(false, Ordering::SeqCst);
+    let end = done(run("second").await);
+    assert_eq!(end.log, ["first", "called 1 times", "second", "called 2 times"]);
+}
+
+/// Two runs that store at their end: the one that comes last is told, and leaves nothing behind.
+#[tokio::test(start_paused = true)]
+async fn of_a_graph_with_a_memory_that_another_run_has_used() {
+    let thread = remembers(&Watched::default()).thread("1");
+    let run = |line: &str| thread.invoke(log(line)).durability(Durability::Exit);
+    let other = thread.stream(log("other")).modes([Mode::Updates]).subgraphs(true);
+    let mut other = other.durability(Durability::Exit);
+    // A run waits for the reader of its stream, so this one is now in the middle of the graph inside.
+    let update = other.next().await.expect("an event").expect("`count` has run");
+    assert!(!update.ns.is_empty(), "{update:?}");
+    done(run("first").await);
+    let error = loop {
+        match other.next().await.expect("an end") {
+            Ok(_) => {}
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(&error, RunError::Conflict { thread, .. } if &**thread == "1"), "{error:?}");
+    assert_eq!(done(run("second").await).log.last().expect("a line"), "called 2 times");
+}
+
+/// What a graph inside has stored cannot be read.
+#[tokio::test(start_paused = true)]
+async fn or_of_a_look_at_a_graph_with_a_memory() {
+    for durability in [Durability::Sync, Durability::Async, Durability::Exit] {
+        let saver = Watched::default();
+        let thread = remembers(&saver).thread("1");
+        let run = |line: &str| thread.invoke(log(line)).durability(durability);
+        done(run("first").await);
+        saver.looks_inside_fail.store(true, Ordering::SeqCst);
+        disk_is_full(run("second").await);
+        saver.looks_inside_fail.store(false, Ordering::SeqCst);
+        let end = done(thread.invoke(()).durability(durability).await);
+        assert_eq!(end.log, ["first", "called 1 times", "second", "called 2 times"]);
+    }
 }
 
 /// F30: a question that could not be stored was not asked.

@@ -42,6 +42,7 @@ mod a_task_has_not_ended_while_its_calls_run;
 mod a_thread_at_rest_is_loaded_in_few_pieces;
 mod a_thread_of_an_older_format_goes_on_or_is_refused;
 mod a_thread_of_another_version_of_the_graph_goes_on_or_is_refused;
+mod a_value_that_cannot_be_stored_fails_its_task;
 mod an_answer_can_be_left_for_the_next_run;
 mod an_answer_goes_to_the_question_it_was_given_for;
 mod an_answer_is_taken_or_refused;

@@ -180,6 +180,99 @@ async fn with_new_input() {
     assert_eq!(ran.get(), 1);
 }
 
+/// Nothing that a run does meanwhile comes before it is known that the thread is its own.
+#[tokio::test]
+async fn storing_meanwhile() {
+    let graph = |ran: &Counter| {
+        let counted = ran.clone();
+        let node = move || {
+            counted.add();
+            async { line("ran") }
+        };
+        let last = || line("last");
+        let graph = StateGraph::new().add_node("work", node).add_node("last", last);
+        graph.add_edge(START, "work").add_edge("work", "last")
+    };
+    // On a new thread: input, input that is streamed with its checkpoints, a command that goes somewhere.
+    for way in 0..3 {
+        let ran = Counter::default();
+        let app = kept(graph(&ran));
+        let run = |thread: superstep::Thread<Notes>| async move {
+            match way {
+                0 => thread.invoke(line("in")).durability(Durability::Async).await,
+                1 => {
+                    let modes = [Mode::Checkpoints, Mode::Tasks];
+                    let run = thread.stream(line("in")).modes(modes);
+                    let mut run = run.durability(Durability::Async);
+                    while let Some(event) = run.next().await {
+                        event?;
+                    }
+                    Ok(run.into_outcome().expect("an outcome"))
+                }
+                _ => {
+                    let command = Command::update(line("in")).goto("work");
+                    thread.invoke(command).durability(Durability::Async).await
+                }
+            }
+        };
+        crate::common::done(run(app.thread("alone")).await);
+        let alone = ran.get();
+        let (a, b) = tokio::join!(run(app.thread("t")), run(app.thread("t")));
+        assert_eq!(usize::from(a.is_ok()) + usize::from(b.is_ok()), 1, "way {way}: {a:?} {b:?}");
+        let refused = a.err().or(b.err()).expect("one of them");
+        assert!(matches!(refused, RunError::Conflict { .. }), "{refused:?}");
+        assert_eq!(ran.get(), 2 * alone, "way {way}: the loser ran a node");
+    }
+}
+
+/// A branch is new to both who begin it, and only one of them can store it on top of the same head.
+#[tokio::test]
+async fn on_a_branch() {
+    for durability in [Durability::Sync, Durability::Async] {
+        let ran = Counter::default();
+        let counted = ran.clone();
+        let node = move || {
+            counted.add();
+            async { line("ran") }
+        };
+        let graph = StateGraph::new().add_node("work", node).add_edge(START, "work");
+        let thread = kept(graph).thread("t");
+        crate::common::done(thread.invoke(line("in")).await);
+        let history = thread.get_state_history().raw().await.expect("a history");
+        let past = history.iter().find(|at| !at.next.is_empty()).expect("before the node");
+        let branch = thread.at(past.config.id.expect("an id"));
+        for command in [false, true] {
+            let before = ran.get();
+            let run = || match command {
+                true => branch.invoke(Command::update(line("more"))).durability(durability),
+                false => branch.invoke(()).durability(durability),
+            };
+            let (a, b) = tokio::join!(run(), run());
+            let lines: &[&str] = if command { &["in", "more", "ran"] } else { &["in", "ran"] };
+            one_goes_on(a, b, lines);
+            assert_eq!(ran.get(), before + 1, "{durability:?}: the loser ran a node");
+        }
+    }
+}
+
+/// A workflow has no hidden step that takes its input in.
+#[tokio::test]
+async fn in_a_workflow() {
+    for durability in [Durability::Sync, Durability::Async] {
+        let ran = Counter::default();
+        let counted = ran.clone();
+        let flow = superstep::func::Entrypoint::new("flow", move |n: i64, _: Task| {
+            counted.add();
+            async move { Ok::<i64, NodeError>(n + 1) }
+        });
+        let thread = flow.compile().with_checkpointer(Polite::default()).thread("t");
+        let run = || thread.invoke(Value::from(1)).durability(durability);
+        let (a, b) = tokio::join!(run(), run());
+        assert_eq!(usize::from(a.is_ok()) + usize::from(b.is_ok()), 1, "{a:?} {b:?}");
+        assert_eq!(ran.get(), 1, "{durability:?}: the loser ran");
+    }
+}
+
 /// Whoever comes after an answer was taken finds no open question, whether or not the node has come to its end.
 #[tokio::test]
 async fn an_answer_that_was_taken_outlives_the_run_that_took_it() {

@@ -165,6 +165,7 @@ pub(crate) struct Watched {
     pub(crate) inner: MemorySaver,
     pub(crate) writes_fail: Arc<AtomicBool>,
     pub(crate) checkpoints_fail: Arc<AtomicBool>,
+    pub(crate) looks_inside_fail: Arc<AtomicBool>,
     looked_for: Arc<Mutex<Vec<String>>>,
     stored: Arc<Mutex<Vec<Vec<i64>>>>,
     relaxed: bool,
@@ -233,6 +234,9 @@ impl Checkpointer for Watched {
         ns: &str,
         id: Option<CheckpointId>,
     ) -> Result<Option<Stored>, Error> {
+        if !ns.is_empty() && self.looks_inside_fail.load(Ordering::SeqCst) {
+            return Err(full());
+        }
         self.looked_for.lock().unwrap_or_else(PoisonError::into_inner).push(ns.to_owned());
         self.inner.get(thread, ns, id).await
     }

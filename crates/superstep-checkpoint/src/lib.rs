@@ -47,5 +47,7 @@ pub use store::{
     AnyStore, Comparison, Condition, Distance, Expiry, Indexing, Item, MemoryStore, Namespace,
     NamespaceQuery, PutItem, Search, Store, StoreAnswer, StoreOp, VectorIndex, Vectors,
 };
-pub use value::{Ext, Interrupt, Map, Packet, TimeLimits, Value, from_value, to_value};
+pub use value::{
+    Ext, Foreign, Interrupt, Map, Packet, TimeLimits, Value, from_value, object, to_value,
+};
 pub use version::Version;

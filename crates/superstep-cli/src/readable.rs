@@ -49,7 +49,7 @@ fn show(value: &Value, depth: usize) -> Json {
             Ext::Interrupt(asked) => question(asked),
             Ext::Overwrite(value) => json!({ "type": "overwrite", "value": show(value, depth) }),
             Ext::Snapshot(value) => show(value, depth),
-            Ext::Foreign { code, data } => foreign(*code, data, depth),
+            Ext::Foreign(value) => foreign(value.code(), value.data(), depth),
             _ => Json::from(value.clone()),
         },
         plain => Json::from(plain.clone()),

@@ -55,9 +55,9 @@ def main():
             json.dumps(
                 {
                     "listed": [found.metadata["step"] for found in listed],
-                    "head": head.values["messages"],
+                    "head": [message.model_dump() for message in head.values["messages"]],
                     "next": head.next,
-                    "middle": graph.get_state(middle).values["messages"],
+                    "middle": [message.model_dump() for message in graph.get_state(middle).values["messages"]],
                 }
             )
         )

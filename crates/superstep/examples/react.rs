@@ -5,10 +5,9 @@
 
 use std::future::{Future, ready};
 
-use serde::{Deserialize, Serialize};
 use superstep::CompiledGraph;
-use superstep::checkpoint::{from_value, to_value};
 use superstep::prelude::*;
+use superstep::state::ToolCall;
 
 /// What the agent needs of a model.
 trait Model: Clone + Send + Sync + 'static {
@@ -22,23 +21,14 @@ struct Agent {
     messages: Vec<Message>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct ToolCall {
-    id: String,
-    name: String,
-    args: Value,
-}
-
 async fn think<M: Model>(agent: Arc<Agent>, Ctx(model): Ctx<M>) -> Result<AgentUpdate, NodeError> {
     Ok(Agent::update().messages([model.next(&agent.messages).await?]))
 }
 
 /// Each tool the model asked for becomes a task of its own; without any the agent is done.
-fn tools_or_end(agent: &Agent) -> Result<Vec<Dispatch>, NodeError> {
+fn tools_or_end(agent: &Agent) -> Vec<Dispatch> {
     let calls = agent.messages.last().map_or(&[][..], |message| &message.tool_calls);
-    let calls =
-        calls.iter().map(|call| Ok(Dispatch::new("tool", from_value::<ToolCall>(call.clone())?)));
-    calls.collect()
+    calls.iter().map(|call| Dispatch::new("tool", call.clone())).collect()
 }
 
 async fn tool(Arg(call): Arg<ToolCall>, task: Task) -> Result<AgentUpdate, NodeError> {
@@ -46,10 +36,10 @@ async fn tool(Arg(call): Arg<ToolCall>, task: Task) -> Result<AgentUpdate, NodeE
     let said = match call.name.as_str() {
         _ if !allowed => "not allowed".to_owned(),
         "list" => "old.txt, new.txt".to_owned(),
-        "delete" => format!("{} is gone", call.args),
+        "delete" => format!("{} is gone", call.args["file"]),
         unknown => format!("there is no tool `{unknown}`"),
     };
-    Ok(Agent::update().messages([Message::tool(call.id, said)]))
+    Ok(Agent::update().messages([Message::tool(call.id.unwrap_or_default(), said)]))
 }
 
 fn app<M: Model>(model: M) -> Result<CompiledGraph<Agent>, CompileError> {
@@ -68,12 +58,9 @@ fn app<M: Model>(model: M) -> Result<CompiledGraph<Agent>, CompileError> {
 struct Scripted;
 
 fn calls<const N: usize>(calls: [(&str, &str); N]) -> Message {
-    let made = calls.iter().map(|(name, file)| {
-        let (id, args) = (format!("{name} {file}"), Value::from(*file));
-        let call = ToolCall { id, name: (*name).to_owned(), args };
-        to_value(&call).expect("a call is data")
-    });
-    Message { tool_calls: made.collect(), ..Message::ai("") }
+    let made =
+        calls.map(|(name, file)| ToolCall::new(format!("{name} {file}"), name, [("file", file)]));
+    Message::ai("").with_tool_calls(made)
 }
 
 impl Model for Scripted {
@@ -99,7 +86,10 @@ async fn tidy_up(allowed: &str) -> Result<String, Box<dyn std::error::Error>> {
     let asked = thread.invoke(task).await?.interrupted().ok_or("nobody was asked")?;
     let answers = asked.iter().map(|question| {
         println!("may it run {}?", question.value);
-        (question.id.clone(), question.value.get("args") == Some(&allowed.into()))
+        (
+            question.id.clone(),
+            question.value.get("args").and_then(|args| args.get("file")) == Some(&allowed.into()),
+        )
     });
     let agent = thread.resume_all(answers).await?.done().ok_or("something is still asked")?;
     Ok(agent.messages.last().map(|message| message.content.to_string()).unwrap_or_default())

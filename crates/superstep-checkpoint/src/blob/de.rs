@@ -8,6 +8,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use serde::de::value::{BorrowedStrDeserializer, SeqDeserializer};
 use serde::de::{
     self, Deserialize, DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess,
     IntoDeserializer, MapAccess, SeqAccess, VariantAccess, Visitor,
@@ -149,6 +150,60 @@ impl<'de> Next<'_, 'de> {
     }
 }
 
+impl<'de> Next<'_, 'de> {
+    /// Goes on with what is inside the object that comes next, if it is one, and returns the bytes that come after it.
+    fn enter_object(&mut self) -> Result<Option<&'de [u8]>, NotPlain> {
+        let mut reader = self.source.reader.clone();
+        let Head::Ext(len) = reader.head()? else { return Ok(None) };
+        let (code, data) = reader.code_and_data(len)?;
+        if !decode::is_object(code) {
+            return Ok(None);
+        }
+        let after = reader.enter_ext(data);
+        self.source.reader = reader;
+        Ok(Some(after))
+    }
+
+    fn visit_object<V: Visitor<'de>>(
+        self,
+        after: &'de [u8],
+        visitor: V,
+    ) -> Result<V::Value, NotPlain> {
+        let depth = self.depth.checked_sub(1).ok_or(NotPlain)?;
+        let reader = &mut self.source.reader;
+        let Head::List(len @ 3..=4) = reader.head()? else { return Err(NotPlain) };
+        let depth = reader.enter_list(len, depth)?;
+        let Head::Single(Single::Text(module)) = reader.head()? else { return Err(NotPlain) };
+        let Head::Single(Single::Text(name)) = reader.head()? else { return Err(NotPlain) };
+        let fields = self.source.next(depth);
+        let visited = visitor.visit_enum(Fields { class: [module, name], fields })?;
+        let reader = &mut self.source.reader;
+        (3..len).try_for_each(|_| reader.pass(depth))?;
+        reader.leave_ext(after)?;
+        self.ends(Ok(visited))
+    }
+}
+
+/// The class of an object, and its fields.
+struct Fields<'s, 'de> {
+    class: [&'de str; 2],
+    fields: Next<'s, 'de>,
+}
+
+impl<'s, 'de> EnumAccess<'de> for Fields<'s, 'de> {
+    type Error = NotPlain;
+    type Variant = Next<'s, 'de>;
+
+    fn variant_seed<T: DeserializeSeed<'de>>(
+        self,
+        seed: T,
+    ) -> Result<(T::Value, Next<'s, 'de>), NotPlain> {
+        let class = self.class.into_iter().map(BorrowedStrDeserializer::<NotPlain>::new);
+        let class = seed.deserialize(SeqDeserializer::new(class))?;
+        Ok((class, self.fields))
+    }
+}
+
 fn visit_single<'de, V: Visitor<'de>>(
     single: Single<'de>,
     visitor: V,
@@ -184,6 +239,12 @@ impl<'de> Deserializer<'de> for Next<'_, 'de> {
         name: &'static str,
         visitor: V,
     ) -> Result<V::Value, NotPlain> {
+        if name == value::OBJECT {
+            return match self.enter_object()? {
+                Some(after) => self.visit_object(after, visitor),
+                None => visitor.visit_newtype_struct(self),
+            };
+        }
         if name != value::VALUE {
             return visitor.visit_newtype_struct(self);
         }

@@ -5,7 +5,7 @@
 
 use rmp::Marker;
 
-use crate::value::{Fault, Mark};
+use crate::value::{Fault, Foreign, Mark};
 use crate::{Ext, Map, Value};
 
 /// What reading bytes may cost.
@@ -113,6 +113,22 @@ pub(super) fn is_map_or_ext(bytes: &[u8]) -> bool {
     matches!(reader.head(), Ok(Head::Map(_) | Head::Ext(_)))
 }
 
+/// Module and name of the class, if a value with this extension code and these bytes is stored with them.
+pub(crate) fn class(code: i8, data: &[u8]) -> Option<(&str, &str)> {
+    if !(0..=5).contains(&code) {
+        return None;
+    }
+    let mut reader = Reader { rest: data, items: 3 };
+    let Head::List(3..) = reader.head().ok()? else { return None };
+    Some((reader.key().ok()?, reader.key().ok()?))
+}
+
+/// Whether values with this extension code are objects: class and fields.
+pub(crate) fn is_object(code: i8) -> bool {
+    matches!(code, 4 | 5)
+}
+
+#[derive(Clone)]
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
     /// How many values may still come.
@@ -313,10 +329,10 @@ impl<'a> Reader<'a> {
         let mut inner = Reader { rest: data, items: self.items };
         let known = inner.known(code, depth)?;
         self.items = inner.items;
-        Ok(known.unwrap_or_else(|| Ext::Foreign { code, data: data.to_vec() }.into()))
+        Ok(known.unwrap_or_else(|| Ext::Foreign(Foreign::new(code, data)).into()))
     }
 
-    fn code_and_data(&mut self, len: usize) -> Result<(i8, &'a [u8]), Fault> {
+    pub(crate) fn code_and_data(&mut self, len: usize) -> Result<(i8, &'a [u8]), Fault> {
         Ok((i8::from_be_bytes(self.array()?), self.take(len)?))
     }
 
@@ -396,6 +412,18 @@ impl<'a> Reader<'a> {
         let (head, rest) = self.rest.split_at_checked(len).ok_or_else(cut_short)?;
         self.rest = rest;
         Ok(head)
+    }
+
+    /// Goes on with what is inside a type of its own, and returns what comes after it.
+    pub(super) fn enter_ext(&mut self, data: &'a [u8]) -> &'a [u8] {
+        std::mem::replace(&mut self.rest, data)
+    }
+
+    /// Goes on with what comes after a type of its own, which must have been read to its end.
+    pub(super) fn leave_ext(&mut self, after: &'a [u8]) -> Result<(), Fault> {
+        self.end()?;
+        self.rest = after;
+        Ok(())
     }
 
     pub(crate) fn end(&self) -> Result<(), Fault> {

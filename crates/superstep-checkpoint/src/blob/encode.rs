@@ -7,8 +7,8 @@ use serde::ser::{
 use serde::{Serialize, Serializer};
 
 use super::{Blob, Limits, Tag};
-use crate::Value;
-use crate::value::{Fault, Mark, ToValue};
+use crate::value::{Fault, Foreign, Mark, ToValue};
+use crate::{Ext, Value};
 
 pub(super) fn blob<T: Serialize + ?Sized>(value: &T) -> Result<Blob, Fault> {
     let mut encoder = Encoder { out: Vec::new(), depth: 0, stored_form: false };
@@ -73,6 +73,7 @@ impl Encoder {
                 written(msgpack::write_str(&mut self.out, name))?;
                 code
             }
+            None if mark == Mark::Object => OBJECT,
             None => SNAPSHOT,
         };
         self.stored_form = mark.has_stored_form();
@@ -97,6 +98,16 @@ impl Encoder {
         Ok(())
     }
 }
+
+/// The object that `value` serializes as, of which the stored form is kept.
+pub(crate) fn object<T: Serialize + ?Sized>(value: &T) -> Result<Value, Fault> {
+    let mut encoder = Encoder { out: Vec::new(), depth: 0, stored_form: true };
+    value.serialize(&mut encoder)?;
+    Ok(Ext::Foreign(Foreign::new(OBJECT, encoder.out)).into())
+}
+
+/// The extension code of an object with the module and name of its class.
+const OBJECT: i8 = 5;
 
 /// The extension code of the whole value of a delta channel.
 const SNAPSHOT: i8 = 7;

@@ -15,6 +15,7 @@ use serde::de::DeserializeOwned;
 use crate::{Error, Value, from_value};
 
 pub use decode::Limits;
+pub(crate) use encode::object;
 
 /// How the bytes of a [`Blob`] are to be read.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

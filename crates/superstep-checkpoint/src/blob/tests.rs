@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 
 use super::*;
 use crate::value::tests::any_value;
-use crate::{Ext, Interrupt, Packet, TimeLimits};
+use crate::{Ext, Foreign, Interrupt, Packet, TimeLimits};
 
 fn hex(text: &str) -> Vec<u8> {
     let digits: Vec<u32> = text.chars().filter_map(|digit| digit.to_digit(16)).collect();
@@ -116,10 +116,7 @@ fn foreign_types_are_written_back_as_they_were_read() {
     for bytes in cases {
         let blob = msgpack(bytes);
         let value = blob.to_value().expect("a value");
-        assert!(
-            matches!(&value, Value::Ext(ext) if matches!(**ext, Ext::Foreign { .. })),
-            "{value:?}"
-        );
+        assert!(matches!(&value, Value::Ext(ext) if matches!(**ext, Ext::Foreign(_))), "{value:?}");
         assert_eq!(Blob::from_value(&value).expect("a blob").bytes(), blob.bytes());
         let inside = vec![map(&[("m", value)])];
         let blob = Blob::encode(&inside).expect("a blob");
@@ -289,7 +286,7 @@ fn integers_and_lengths_take_the_shortest_form() {
         assert!(blob.bytes().starts_with(&hex(header)), "text of {len}");
     }
     for (len, header) in [(1, "d409"), (3, "c70309"), (16, "d809"), (256, "c8010009")] {
-        let value = Value::from(Ext::Foreign { code: 9, data: vec![0; len] });
+        let value = Value::from(Ext::Foreign(Foreign::new(9, vec![0; len])));
         let blob = Blob::from_value(&value).expect("a blob");
         assert!(blob.bytes().starts_with(&hex(header)), "a type of {len}");
     }

@@ -1,12 +1,14 @@
 use std::cell::Cell;
 
+use serde::de::value::SeqDeserializer;
 use serde::de::{
     DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer, MapAccess,
     SeqAccess, VariantAccess, Visitor,
 };
 use serde::{Deserialize, forward_to_deserialize_any};
 
-use super::{Fault, Map, Value, mark};
+use super::{Ext, Fault, Map, Value, mark};
+use crate::blob::decode;
 use crate::{Error, Limits};
 
 /// Reads a typed value.
@@ -128,10 +130,13 @@ impl<'de> Deserializer<'de> for FromValue {
         name: &'static str,
         visitor: V,
     ) -> Result<V::Value, Fault> {
-        if name == mark::VALUE {
-            self.hand_over(visitor)
-        } else {
-            visitor.visit_newtype_struct(self)
+        match name {
+            mark::VALUE => self.hand_over(visitor),
+            mark::OBJECT => match self.object()? {
+                Ok(object) => visitor.visit_enum(object),
+                Err(other) => visitor.visit_newtype_struct(other),
+            },
+            _ => visitor.visit_newtype_struct(self),
         }
     }
 
@@ -330,6 +335,64 @@ impl<'de> Deserializer<'de> for Key {
     forward_to_deserialize_any! {
         i128 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple tuple_struct map
         struct identifier ignored_any
+    }
+}
+
+impl FromValue {
+    /// The class and the fields, if this is an object.
+    fn object(self) -> Result<Result<Fields, Self>, Fault> {
+        let class = match &self.value {
+            Value::Ext(ext) => match &**ext {
+                Ext::Foreign(foreign) if decode::is_object(foreign.code()) => foreign.class(),
+                _ => None,
+            },
+            _ => None,
+        };
+        let Some((module, name)) = class else { return Ok(Err(self)) };
+        let class = [module.to_owned(), name.to_owned()];
+        let depth = self.depth.checked_sub(1).ok_or_else(too_deep)?;
+        let Value::Ext(ext) = self.value else { return Ok(Err(self)) };
+        Ok(Ok(Fields { class, fields: Self::new(ext.into_data(depth)?, depth) }))
+    }
+}
+
+/// The class of an object, and its fields.
+struct Fields {
+    class: [String; 2],
+    fields: FromValue,
+}
+
+impl<'de> EnumAccess<'de> for Fields {
+    type Error = Fault;
+    type Variant = Self;
+
+    fn variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<(T::Value, Self), Fault> {
+        let class = self.class.clone().into_iter().map(String::into_deserializer);
+        Ok((seed.deserialize(SeqDeserializer::new(class))?, self))
+    }
+}
+
+impl<'de> VariantAccess<'de> for Fields {
+    type Error = Fault;
+
+    fn unit_variant(self) -> Result<(), Fault> {
+        <()>::deserialize(self.fields)
+    }
+
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Fault> {
+        seed.deserialize(self.fields)
+    }
+
+    fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Fault> {
+        self.fields.deserialize_seq(visitor)
+    }
+
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Fault> {
+        self.fields.visit(visitor)
     }
 }
 

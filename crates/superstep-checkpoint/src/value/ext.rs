@@ -1,8 +1,7 @@
 use serde::ser::{SerializeStruct, SerializeTuple};
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::{Fault, Map, Mark, Value};
-use crate::blob::decode;
+use super::{Fault, Foreign, Map, Mark, Value, foreign_data};
 use crate::{Error, InterruptId, Limits};
 
 /// A type of its own in storage.
@@ -18,12 +17,7 @@ pub enum Ext {
     /// The whole value of a channel that otherwise stores what was added.
     Snapshot(Value),
     /// A type only the other engine knows. It is written back as it was read.
-    Foreign {
-        /// The extension code.
-        code: i8,
-        /// What stands behind the code.
-        data: Vec<u8>,
-    },
+    Foreign(Foreign),
 }
 
 /// A node that is to run with an argument of its own.
@@ -149,7 +143,7 @@ impl Ext {
                 Ok(map.into())
             }
             Self::Overwrite(value) | Self::Snapshot(value) => Ok(value),
-            Self::Foreign { code, data } => foreign_data(code, &data, depth),
+            Self::Foreign(foreign) => foreign_data(foreign.code(), foreign.data(), depth),
         }
     }
 }
@@ -162,28 +156,6 @@ impl TimeLimits {
             ("refresh_on", "auto".into()),
         ];
         fields.into_iter().collect()
-    }
-}
-
-/// What a foreign value was made of: text for ids, times and numbers of any length, the fields of an object, the
-/// arguments of a call. Codes without a known form give their bytes.
-pub(crate) fn foreign_data(code: i8, data: &[u8], depth: usize) -> Result<Value, Fault> {
-    let opaque = || Ok(Value::Bytes(data.to_vec()));
-    if !(0..=6).contains(&code) {
-        return opaque();
-    }
-    let limits = Limits { depth, ..Limits::DEFAULT };
-    let whole = decode::value(data, limits)?;
-    if code == 6 {
-        return Ok(whole);
-    }
-    let Value::List(parts) = whole else {
-        return opaque();
-    };
-    let mut parts = parts.into_iter();
-    match (parts.next(), parts.next(), parts.next()) {
-        (Some(Value::Str(_module)), Some(Value::Str(_name)), Some(payload)) => Ok(payload),
-        _ => opaque(),
     }
 }
 
@@ -201,7 +173,7 @@ impl Mark {
             (Self::Timeout, fields) => Some(fields),
             (Self::Foreign, Value::List(parts)) => match <[Value; 2]>::try_from(parts).ok()? {
                 [Value::Int(code), Value::Bytes(data)] => {
-                    Some(Ext::Foreign { code: i8::try_from(code).ok()?, data }.into())
+                    Some(Ext::Foreign(Foreign::new(i8::try_from(code).ok()?, data)).into())
                 }
                 _ => None,
             },
@@ -221,8 +193,9 @@ impl Serialize for Ext {
             Self::Snapshot(value) => {
                 serializer.serialize_newtype_struct(Mark::Snapshot.name(), value)
             }
-            Self::Foreign { code, data } => {
-                serializer.serialize_newtype_struct(Mark::Foreign.name(), &Opaque(*code, data))
+            Self::Foreign(foreign) => {
+                let opaque = Opaque(foreign.code(), foreign.data());
+                serializer.serialize_newtype_struct(Mark::Foreign.name(), &opaque)
             }
         }
     }

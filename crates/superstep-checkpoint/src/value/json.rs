@@ -68,17 +68,21 @@ fn ext_json(ext: Ext, depth: usize) -> Json {
         Ext::Overwrite(value) => {
             Json::Object([("__overwrite__".to_owned(), json(value, depth))].into_iter().collect())
         }
-        Ext::Foreign { code, data } => match foreign_data(code, &data, depth) {
-            Ok(payload) => json(payload, depth),
-            Err(_) => data.into(),
-        },
+        Ext::Foreign(foreign) => foreign_json(foreign.code(), foreign.data(), depth),
         known => known.into_data(depth).map_or(Json::Null, |data| json(data, depth)),
+    }
+}
+
+fn foreign_json(code: i8, data: &[u8], depth: usize) -> Json {
+    match foreign_data(code, data, depth) {
+        Ok(payload) => json(payload, depth),
+        Err(_) => data.into(),
     }
 }
 
 /// What is shown of a foreign type.
 pub(super) fn foreign(code: i8, data: &[u8]) -> Json {
-    ext_json(Ext::Foreign { code, data: data.to_vec() }, Limits::DEFAULT.depth)
+    foreign_json(code, data, Limits::DEFAULT.depth.saturating_sub(1))
 }
 
 /// Compact JSON, as `serde_json::Value::from` makes it.

@@ -6,6 +6,7 @@
 /// any struct of a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mark {
+    Object,
     Set,
     Send,
     Timeout,
@@ -18,7 +19,11 @@ pub(crate) enum Mark {
 /// The name under which our deserializer hands over a value as it is.
 pub(crate) const VALUE: &str = "\0superstep::value";
 
-const ALL: [Mark; 7] = [
+/// The name under which our deserializer tells the class of an object.
+pub(crate) const OBJECT: &str = "\0superstep::object";
+
+const ALL: [Mark; 8] = [
+    Mark::Object,
     Mark::Set,
     Mark::Send,
     Mark::Timeout,
@@ -37,6 +42,7 @@ impl Mark {
     /// The name of the newtype struct; no name that can be written in source code begins with a NUL.
     pub(crate) const fn name(self) -> &'static str {
         match self {
+            Self::Object => OBJECT,
             Self::Set => "\0superstep::set",
             Self::Send => "\0superstep::send",
             Self::Timeout => "\0superstep::timeout",
@@ -63,7 +69,7 @@ impl Mark {
             Self::Timeout => Some((2, TYPES, "TimeoutPolicy")),
             Self::Interrupt => Some((2, TYPES, "Interrupt")),
             Self::Overwrite => Some((2, TYPES, "Overwrite")),
-            Self::Snapshot | Self::Foreign => None,
+            Self::Object | Self::Snapshot | Self::Foreign => None,
         }
     }
 
@@ -77,6 +83,9 @@ impl Mark {
 
     /// Whether the stored form differs from the one people read.
     pub(crate) const fn has_stored_form(self) -> bool {
-        matches!(self, Self::Send | Self::Interrupt | Self::Overwrite | Self::Foreign)
+        matches!(
+            self,
+            Self::Object | Self::Send | Self::Interrupt | Self::Overwrite | Self::Foreign
+        )
     }
 }

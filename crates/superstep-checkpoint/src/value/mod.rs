@@ -4,8 +4,10 @@ mod convert;
 mod de;
 mod ext;
 mod fault;
+mod foreign;
 mod json;
 mod mark;
+pub mod object;
 mod order;
 mod ser;
 #[cfg(test)]
@@ -18,12 +20,13 @@ use indexmap::IndexMap;
 
 pub use de::from_value;
 pub use ext::{Ext, Interrupt, Packet, TimeLimits};
+pub use foreign::Foreign;
 pub use ser::to_value;
 
 pub(crate) use de::{FromValue, Key};
-pub(crate) use ext::foreign_data;
 pub(crate) use fault::Fault;
-pub(crate) use mark::{Mark, VALUE};
+pub(crate) use foreign::foreign_data;
+pub(crate) use mark::{Mark, OBJECT, VALUE};
 pub(crate) use ser::ToValue;
 
 /// A map with text keys that keeps the order of its entries.
@@ -151,9 +154,21 @@ impl Value {
         }
     }
 
-    /// The value of this key, if this is a map that has it.
+    /// The entries of a map with text keys, or the fields of an object that only the other engine knows.
+    pub fn fields(&self) -> Option<&Map> {
+        match self {
+            Self::Map(map) => Some(map),
+            Self::Ext(ext) => match &**ext {
+                Ext::Foreign(foreign) => foreign.fields(),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The value of this key, if this is a map that has it; or the field of an object that only the other engine knows.
     pub fn get(&self, key: &str) -> Option<&Value> {
-        self.as_map()?.get(key)
+        self.fields()?.get(key)
     }
 
     /// What kind of value this is, for messages.
@@ -173,7 +188,7 @@ impl Value {
                 Ext::Interrupt(_) => "an interrupt",
                 Ext::Overwrite(_) => "an overwrite",
                 Ext::Snapshot(_) => "a snapshot",
-                Ext::Foreign { .. } => "a foreign type",
+                Ext::Foreign(_) => "a foreign type",
             },
         }
     }

@@ -5,7 +5,7 @@ use serde::ser::{
 use serde::{Serialize, Serializer};
 
 use super::{Fault, Map, Mark, Value};
-use crate::Error;
+use crate::{Error, blob};
 
 /// Turns anything that can be serialized into a value.
 ///
@@ -175,6 +175,9 @@ impl Serializer for ToValue {
         let Some(mark) = Mark::of(name) else {
             return value.serialize(self);
         };
+        if mark == Mark::Object {
+            return blob::object(value);
+        }
         let payload = value.serialize(Self { stored_form: mark.has_stored_form() })?;
         mark.restore(payload).ok_or_else(|| Fault::new(format_args!("{mark:?} has another form")))
     }

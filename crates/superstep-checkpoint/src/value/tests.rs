@@ -21,7 +21,7 @@ pub(crate) fn any_value() -> impl Strategy<Value = Value> {
         "\\PC{0,40}".prop_map(Value::from),
         prop::collection::vec(any::<u8>(), 0..40).prop_map(Value::Bytes),
         (prop_oneof![-128..0_i8, 8..=127_i8], prop::collection::vec(any::<u8>(), 0..20))
-            .prop_map(|(code, data)| Ext::Foreign { code, data }.into()),
+            .prop_map(|(code, data)| Ext::Foreign(Foreign::new(code, data)).into()),
     ];
     leaf.prop_recursive(4, 48, 6, |inner| {
         let limits = prop::option::of((any::<Option<f64>>(), any::<Option<f64>>()))
@@ -141,7 +141,7 @@ fn visit(value: &Value, see: &mut impl FnMut(&Value)) {
                 response_schema.iter().for_each(|schema| visit(schema, see));
             }
             Ext::Overwrite(value) | Ext::Snapshot(value) => visit(value, see),
-            Ext::Foreign { .. } => {}
+            Ext::Foreign(_) => {}
         },
         _ => {}
     }
@@ -174,7 +174,7 @@ fn values_read_as_json() {
     let foreign = |code, payload: Value| {
         let parts = Value::List(vec!["some.module".into(), "Name".into(), payload]);
         let data = crate::Blob::from_value(&parts).expect("a blob").bytes().to_vec();
-        Value::from(Ext::Foreign { code, data })
+        Value::from(Ext::Foreign(Foreign::new(code, data)))
     };
     let cases: Vec<(Value, serde_json::Value)> = vec![
         (Value::Bytes(vec![1, 255]), json!([1, 255])),
@@ -195,7 +195,7 @@ fn values_read_as_json() {
         (Ext::Snapshot(5.into()).into(), json!(5)),
         (foreign(0, "1.10".into()), json!("1.10")),
         (foreign(5, map(&[("a", foreign(0, "x".into()))])), json!({"a": "x"})),
-        (Ext::Foreign { code: 99, data: vec![1] }.into(), json!([1])),
+        (Ext::Foreign(Foreign::new(99, [1])).into(), json!([1])),
     ];
     for (value, expected) in cases {
         assert_eq!(serde_json::to_value(&value).expect("JSON"), expected, "Serialize of {value:?}");
@@ -225,7 +225,7 @@ fn typed_values_are_read_from_types_of_their_own() {
     let foreign = |code, payload: Value| {
         let parts = Value::List(vec!["m".into(), "N".into(), payload]);
         let data = crate::Blob::from_value(&parts).expect("a blob").bytes().to_vec();
-        Value::from(Ext::Foreign { code, data })
+        Value::from(Ext::Foreign(Foreign::new(code, data)))
     };
     let id = Uuid::from_u128(7);
     let fields =

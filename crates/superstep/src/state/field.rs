@@ -43,7 +43,10 @@ where
     R::Update: UpdateValue,
 {
     fn reduce(&self, state: &mut S, update: Payload) -> Result<(), ChannelError> {
-        R::reduce((self.get_mut)(state), update.take::<R::Update>().map_err(mismatch)?);
+        let (value, update) =
+            ((self.get_mut)(state), update.take::<R::Update>().map_err(mismatch)?);
+        R::check(value, &update).map_err(ChannelError::Type)?;
+        R::reduce(value, update);
         Ok(())
     }
 

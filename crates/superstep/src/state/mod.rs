@@ -77,7 +77,10 @@ mod table;
 mod writes;
 
 pub use field::{FieldValue, UpdateValue};
-pub use message::{Identified, Message, MessageUpdate};
+pub use message::{
+    Chunk, Identified, InvalidToolCall, Message, MessageUpdate, REMOVE_ALL, Role, ToolCall,
+    ToolCallChunk, ToolStatus,
+};
 pub use reduce::{Append, Last, Max, Merge, Messages, Reducer, Sum, Undo, Union};
 pub(crate) use row::{OpenRow, Row};
 pub(crate) use schema::ErasedSchema;

@@ -20,6 +20,16 @@ pub trait Reducer<T>: 'static {
     /// Whether storing the updates is cheaper than storing the value, because the value keeps all of them.
     const APPENDS: bool = false;
 
+    /// Why an update cannot be folded in, if it cannot: the run then fails with this text.
+    ///
+    /// Asked when a node has written, not when stored updates are folded in again.
+    ///
+    /// # Errors
+    /// The update does not fit the value. The default takes every update.
+    fn check(_value: &T, _update: &Self::Update) -> Result<(), String> {
+        Ok(())
+    }
+
     /// Folds one update in.
     fn reduce(value: &mut T, update: Self::Update);
 
@@ -214,6 +224,9 @@ impl<K: Ord + 'static, V: 'static> Reducer<BTreeMap<K, V>> for Merge {
 }
 
 /// A list of messages: one with a known id replaces the old one, others are added at the end.
+///
+/// A [`Message::remove`](super::Message::remove) removes the message with its id, which must be there;
+/// [`Message::remove_all`](super::Message::remove_all) removes all that came before it.
 #[doc(alias = "add_messages")]
 #[derive(Debug)]
 pub struct Messages;
@@ -221,6 +234,10 @@ pub struct Messages;
 impl<M: Identified> Reducer<Vec<M>> for Messages {
     type Update = MessageUpdate<M>;
     const APPENDS: bool = true;
+
+    fn check(value: &Vec<M>, update: &MessageUpdate<M>) -> Result<(), String> {
+        update.check(value)
+    }
 
     fn reduce(value: &mut Vec<M>, update: MessageUpdate<M>) {
         update.apply(value);

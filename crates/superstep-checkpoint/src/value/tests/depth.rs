@@ -7,7 +7,7 @@ fn foreign_types_nested_without_end_are_refused() {
     for _ in 0..2_000 {
         let data = crate::Blob::from_value(&vec!["m".into(), "N".into(), value].into());
         let data = data.expect("a blob").bytes().to_vec();
-        value = Ext::Foreign { code: 0, data }.into();
+        value = Ext::Foreign(Foreign::new(0, data)).into();
     }
     let error = from_value::<serde_json::Value>(value.clone()).expect_err("a fault").to_string();
     assert!(error.ends_with("nested too deep"), "{error}");

@@ -1,9 +1,12 @@
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
+use std::marker::PhantomData;
 
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, EnumAccess, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use superstep_checkpoint::{Map, Value};
+use superstep_checkpoint::object::{self, ObjectDeserializer};
 use uuid::Uuid;
 
 /// An item that can be told from others by an id.
@@ -20,85 +23,10 @@ pub trait Identified: Clone + Send + Sync + 'static {
     fn removes(&self) -> bool {
         false
     }
-}
 
-/// A message of a conversation with a model.
-///
-/// The fields are those of the messages LangGraph stores, so that either engine reads the other's.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Message {
-    /// The text, or a list of content blocks.
-    pub content: Value,
-    /// What a provider adds beside the content.
-    pub additional_kwargs: Map,
-    /// What a provider says about its answer.
-    pub response_metadata: Map,
-    /// Who speaks: `human`, `ai`, `system`, `tool`, or `remove` for a request to remove the message with this id.
-    #[serde(rename = "type")]
-    pub role: String,
-    /// A name for the speaker.
-    pub name: Option<String>,
-    /// Tells messages apart; given when the message is written, if it has none.
-    pub id: Option<String>,
-    /// Tool calls the model asks for.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub tool_calls: Vec<Value>,
-    /// The call that a `tool` message answers.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tool_call_id: Option<String>,
-}
-
-impl Message {
-    /// A message of this role.
-    pub fn new(role: impl Into<String>, content: impl Into<Value>) -> Self {
-        Self { role: role.into(), content: content.into(), ..Self::default() }
-    }
-
-    /// What a person said.
-    pub fn human(content: impl Into<Value>) -> Self {
-        Self::new("human", content)
-    }
-
-    /// What a model said.
-    pub fn ai(content: impl Into<Value>) -> Self {
-        Self::new("ai", content)
-    }
-
-    /// What the model is told before the conversation.
-    pub fn system(content: impl Into<Value>) -> Self {
-        Self::new("system", content)
-    }
-
-    /// What a tool answered to a call.
-    pub fn tool(call: impl Into<String>, content: impl Into<Value>) -> Self {
-        Self { tool_call_id: Some(call.into()), ..Self::new("tool", content) }
-    }
-
-    /// A request to remove the message with this id.
-    #[doc(alias = "RemoveMessage")]
-    pub fn remove(id: impl Into<String>) -> Self {
-        Self { id: Some(id.into()), ..Self::new("remove", "") }
-    }
-
-    /// The same message with an id.
-    #[must_use]
-    pub fn with_id(self, id: impl Into<String>) -> Self {
-        Self { id: Some(id.into()), ..self }
-    }
-}
-
-impl Identified for Message {
-    fn id(&self) -> Option<&str> {
-        self.id.as_deref()
-    }
-
-    fn set_id(&mut self, id: String) {
-        self.id = Some(id);
-    }
-
-    fn removes(&self) -> bool {
-        self.role == "remove"
+    /// Whether this asks for all items that came before it to be removed.
+    fn removes_all(&self) -> bool {
+        false
     }
 }
 
@@ -113,48 +41,83 @@ pub struct MessageUpdate<M> {
 }
 
 impl<M: Identified> MessageUpdate<M> {
-    pub(super) fn apply(self, list: &mut Vec<M>) {
-        for (message, fresh) in self.messages {
-            let known = if fresh { None } else { position(list, &message) };
-            put(list, known, message);
-        }
+    pub(in crate::state) fn apply(self, list: &mut Vec<M>) {
+        self.fold(list, &mut None);
     }
 
     /// Applies many updates without looking through the list for each message.
-    pub(super) fn apply_all(updates: Vec<Self>, list: &mut Vec<M>) {
+    pub(in crate::state) fn apply_all(updates: Vec<Self>, list: &mut Vec<M>) {
         const FEW: usize = 8;
         let mut places = (updates.len() > FEW).then(|| Places::of(list));
-        for (message, _) in updates.into_iter().flat_map(|update| update.messages) {
-            let Some(known) = &mut places else {
-                let known = position(list, &message);
-                put(list, known, message);
-                continue;
+        updates.into_iter().for_each(|update| update.fold(list, &mut places));
+    }
+
+    /// As `add_messages` does it: what one update removes is gone at its end, unless the same update puts it back, which then
+    /// keeps its place. After a request to remove everything the messages are taken as they are.
+    fn fold(self, list: &mut Vec<M>, places: &mut Option<Places>) {
+        if let Some(at) = self.messages.iter().rposition(|(message, _)| message.removes_all()) {
+            list.clear();
+            list.extend(self.messages.into_iter().skip(at + 1).map(|(message, _)| message));
+            *places = places.as_ref().map(|_| Places::of(list));
+            return;
+        }
+        let mut removed = HashSet::new();
+        for (message, fresh) in self.messages {
+            let known = match places {
+                _ if fresh => None,
+                Some(places) => places.find(list, &message),
+                None => position(list, &message),
             };
-            let at = known.find(list, &message);
-            if at.is_some() && message.removes() {
-                // Everything behind it moves.
-                places = None;
-            } else if at.is_none() && !message.removes() {
-                known.note(list.len(), &message);
+            match known {
+                Some(_) if message.removes() => {
+                    removed.insert(message.id().map(str::to_owned));
+                }
+                Some(at) => {
+                    removed.remove(&message.id().map(str::to_owned));
+                    list[at] = message;
+                }
+                // Only what is stored comes here: it was refused or ignored by who stored it.
+                None if message.removes() => {}
+                None => {
+                    if let Some(places) = places {
+                        places.note(list.len(), &message);
+                    }
+                    list.push(message);
+                }
             }
-            put(list, at, message);
+        }
+        if !removed.is_empty() {
+            list.retain(|message| !removed.contains(&message.id().map(str::to_owned)));
+            *places = places.as_ref().map(|_| Places::of(list));
         }
     }
 
-    pub(super) fn only_adds_to(&self, list: &[M]) -> bool {
+    /// Refuses to remove what is not there.
+    pub(in crate::state) fn check(&self, list: &[M]) -> Result<(), String> {
+        let removes = |(message, _): &(M, bool)| message.removes();
+        if !self.messages.iter().any(removes)
+            || self.messages.iter().any(|(message, _)| message.removes_all())
+        {
+            return Ok(());
+        }
+        let mut known: HashSet<_> = list.iter().map(Identified::id).collect();
+        for (message, _) in &self.messages {
+            if !message.removes() {
+                known.insert(message.id());
+            } else if !known.contains(&message.id()) {
+                let id = message.id().unwrap_or_default();
+                return Err(format!(
+                    "no message has the id `{id}`, so it cannot be removed; give the id of a message of the list"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    pub(in crate::state) fn only_adds_to(&self, list: &[M]) -> bool {
         self.messages.iter().all(|(message, fresh)| {
             *fresh || (!message.removes() && position(list, message).is_none())
         })
-    }
-}
-
-/// Puts a message where the one with its id is, or at the end; or removes that one.
-fn put<M: Identified>(list: &mut Vec<M>, known: Option<usize>, message: M) {
-    match known {
-        Some(at) if message.removes() => drop(list.remove(at)),
-        Some(at) => list[at] = message,
-        None if message.removes() => {}
-        None => list.push(message),
     }
 }
 
@@ -231,19 +194,51 @@ impl<M: Serialize> Serialize for MessageUpdate<M> {
 }
 
 /// One message, or a list of them.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum OneOrMany<M> {
-    Many(Vec<M>),
-    One(M),
-}
-
 impl<'de, M: Identified + Deserialize<'de>> Deserialize<'de> for MessageUpdate<M> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(match OneOrMany::deserialize(deserializer)? {
-            OneOrMany::Many(messages) => messages.into(),
-            OneOrMany::One(message) => message.into(),
-        })
+        object::deserialize(deserializer, UpdateVisitor(PhantomData))
+    }
+}
+
+struct UpdateVisitor<M>(PhantomData<M>);
+
+impl<'de, M: Identified + Deserialize<'de>> Visitor<'de> for UpdateVisitor<M> {
+    type Value = MessageUpdate<M>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a message, or a list of messages")
+    }
+
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, inner: D) -> Result<Self::Value, D::Error> {
+        inner.deserialize_any(self)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+        let mut messages = Vec::with_capacity(seq.size_hint().unwrap_or(0).min(1024));
+        while let Some(message) = seq.next_element::<M>()? {
+            messages.push(message);
+        }
+        Ok(messages.into())
+    }
+
+    fn visit_enum<A: EnumAccess<'de>>(self, object: A) -> Result<Self::Value, A::Error> {
+        M::deserialize(ObjectDeserializer(object)).map(Into::into)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        M::deserialize(MapAccessDeserializer::new(map)).map(Into::into)
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
+        M::deserialize(text.into_deserializer()).map(Into::into)
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<Self::Value, E> {
+        M::deserialize(number.into_deserializer()).map(Into::into)
+    }
+
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<Self::Value, E> {
+        M::deserialize(number.into_deserializer()).map(Into::into)
     }
 }
 
@@ -255,6 +250,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::state::Message;
 
     /// A message that counts how often anybody looks at an id.
     #[derive(Clone, Debug)]

@@ -62,7 +62,7 @@ async fn the_result_of_a_call() {
     let graph = StateGraph::<Log>::new().add_node("work", work).add_edge(START, "work");
     let graph = in_memory(graph.compile().expect("a graph"), &World::new());
     let (_, text) = failed(graph.thread("1").invoke(log("in")).await);
-    assert_says(&text, &["result", "`price`", "`work`", "cannot be recorded"]);
+    assert_says(&text, &["result", "`price`", "`work`", "cannot be stored"]);
 }
 
 /// A record that is there and cannot be read is not a call that has not run yet.

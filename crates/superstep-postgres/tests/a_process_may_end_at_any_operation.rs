@@ -1,8 +1,12 @@
-//! The table of crashes of `superstep`, on PostgreSQL: a process ends before or after something it stores, and another one
-//! takes the thread up from what is in the database.
+//! The tables of crashes and faults of `superstep`, on PostgreSQL: a process ends before or after something it stores, and
+//! another one takes the thread up from what is in the database; or storage fails, and the thread goes on when it is well.
 
 mod common;
 
+#[path = "../../superstep/tests/crash_at_every_operation/check.rs"]
+mod check;
+#[path = "../../superstep/tests/fault_at_every_operation/table.rs"]
+mod faults;
 #[path = "../../superstep/tests/crash_at_every_operation/table.rs"]
 mod table;
 #[path = "../../superstep/tests/crash_at_every_operation/workload.rs"]
@@ -79,6 +83,9 @@ impl Checkpointer for Elsewhere {
 /// All points take minutes; set this to 1 to see them.
 const NTH: usize = 5;
 
+/// The same, for faults.
+const NTH_FAULT: usize = 40;
+
 const MODES: [Durability; 3] = [Durability::Sync, Durability::Async, Durability::Exit];
 
 #[test]
@@ -91,8 +98,9 @@ fn in_postgresql() {
     let saver = AnyCheckpointer::new(Elsewhere { inner, runtime: runtime.handle().clone() });
     // The server takes most of the time, and can do two things at once.
     let mut one = workloads::all();
+    let count = one.len();
+    let all = workloads::all();
     let other = one.split_off(one.len() / 2);
-    let count = one.len() + other.len();
     let run = |workloads: Vec<Box<dyn workload::Play>>, saver: AnyCheckpointer| {
         virtual_time(async move { table::run(&workloads, &MODES, &saver, NTH).await })
     };
@@ -104,5 +112,10 @@ fn in_postgresql() {
         found.problems.extend(beside.problems);
         found
     });
-    found.report("in PostgreSQL", count, 4400 / NTH);
+    found.report("in PostgreSQL", count, 5500 / NTH);
+    // A run that stores at its end stores several things of several graphs in one transaction.
+    let found = virtual_time(table::run_pairs(&all, &[Durability::Exit], &saver, 1, 15));
+    found.report("in PostgreSQL, in pairs", count, 100);
+    let found = virtual_time(faults::run(&all, &MODES, &saver, NTH_FAULT, None));
+    found.report("in PostgreSQL", count, 6000 / NTH_FAULT);
 }

@@ -117,12 +117,33 @@ pub(crate) async fn drive(opening: Opening) -> Result<Finish, RunError> {
         None => span::run(&opening.run, &opening.graph.layout.name),
         Some(_) => Span::none(),
     };
+    let thread = opening.run.thread.clone().filter(|_| opening.caller.is_none());
     let driven = async {
         let mut driver = Driver::open(opening).await?;
         let ended = driver.run().await;
         driver.close(ended).await
     };
-    driven.instrument(span).await
+    driven.instrument(span).await.map_err(|error| match thread {
+        Some(thread) => on_thread(error, &thread),
+        None => error,
+    })
+}
+
+/// A failure of storage, with the thread it befell.
+pub(crate) fn on_thread(error: RunError, thread: &str) -> RunError {
+    let RunError::Checkpoint(cause) = error else { return error };
+    let message = match &*cause {
+        Error::Backend { message, .. } if !message.contains(&format!("`{thread}`")) => {
+            format!("{message} (thread `{thread}`)")
+        }
+        _ => return RunError::Checkpoint(cause),
+    };
+    let named = match Arc::try_unwrap(cause) {
+        Ok(Error::Backend { source, .. }) => Error::Backend { message, source },
+        Ok(other) => other,
+        Err(shared) => Error::backend(message, shared),
+    };
+    RunError::Checkpoint(Arc::new(named))
 }
 
 pub(super) struct Driver {

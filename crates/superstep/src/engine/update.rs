@@ -11,6 +11,7 @@ use superstep_checkpoint::{
 
 use super::apply::{Actor, Applied, apply};
 use super::barrier::apply_error;
+use super::drive::on_thread;
 use super::head::Head;
 use super::layout::{END, START};
 use super::pending::Pending;
@@ -57,6 +58,11 @@ fn invalid(message: impl Into<String>) -> RunError {
 
 /// Applies the changes and returns the checkpoint they lead to.
 pub(crate) async fn update(request: UpdateRequest) -> Result<CheckpointId, RunError> {
+    let thread = request.thread.clone();
+    make(request).await.map_err(|error| on_thread(error, &thread))
+}
+
+async fn make(request: UpdateRequest) -> Result<CheckpointId, RunError> {
     let UpdateRequest { graph, saver, ids, thread, ns, at, steps } = request;
     if steps.is_empty() {
         return Err(RunError::Invalid("there are no supersteps to apply".to_owned()));

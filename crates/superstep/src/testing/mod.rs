@@ -5,6 +5,7 @@
 //! | [`virtual_time`] | what sleeps, retries or times out is tested at once |
 //! | [`CompletionOrder`] | the tasks of a superstep complete in an order that a seed gives |
 //! | [`CrashSaver`] | the process ends at the k-th thing it stores |
+//! | [`FaultSaver`] | storage fails at the k-th thing that is stored, and is well again |
 //! | [`Script`] | questions are answered from a list |
 //! | [`Journal`] | what ran, and what ran again |
 //!
@@ -89,12 +90,14 @@
 //! ```
 
 mod crash;
+mod fault;
 mod journal;
 mod order;
 mod script;
 mod time;
 
 pub use crash::{Crash, CrashSaver};
+pub use fault::{Fault, FaultSaver};
 pub use journal::{Journal, Ran, RanEnd};
 pub use order::CompletionOrder;
 pub use script::Script;

@@ -1,12 +1,12 @@
 //! Every workload, in every durability mode, ended before and after everything it stores.
 
-use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use superstep::Durability;
-use superstep::checkpoint::{AnyCheckpointer, Query, TaskId, reserved_index};
-use superstep::testing::{CompletionOrder, Crash, CrashSaver, Journal, Ran};
+use superstep::checkpoint::AnyCheckpointer;
+use superstep::testing::{CompletionOrder, Crash, CrashSaver, Journal};
 
+use crate::check::{Gone, same};
 use crate::workload::{Outcome, Play, Process, World};
 
 /// What a table found.
@@ -14,15 +14,18 @@ use crate::workload::{Outcome, Play, Process, World};
 pub(crate) struct Found {
     /// How many processes were ended.
     pub(crate) crashes: usize,
+    /// How often the one that took over was ended, too.
+    pub(crate) pairs: usize,
     pub(crate) problems: Vec<String>,
 }
 
-const WORKLOADS_MIN: usize = 104;
+const WORKLOADS_MIN: usize = 107;
 
 impl Found {
     /// Says what was found, and fails if that is a problem, or less than there should be.
     pub(crate) fn report(&self, savers: &str, workloads: usize, crashes_min: usize) {
-        println!("{savers}: {workloads} workloads, {} crashes", self.crashes);
+        let Self { crashes, pairs, .. } = self;
+        println!("{savers}: {workloads} workloads, {crashes} crashes, {pairs} of them in pairs");
         for problem in &self.problems {
             println!("- {problem}");
         }
@@ -50,6 +53,44 @@ pub(crate) async fn run(
     found
 }
 
+/// Runs the table with two moments to end at: one of a process, and one of the process that takes the thread up from it. So
+/// many pairs are drawn for each workload in each mode.
+pub(crate) async fn run_pairs(
+    workloads: &[Box<dyn Play>],
+    modes: &[Durability],
+    saver: &AnyCheckpointer,
+    pairs: usize,
+    seed: u64,
+) -> Found {
+    let mut found = Found::default();
+    for (number, workload) in workloads.iter().enumerate() {
+        for durability in modes.iter().copied() {
+            let row = Row { workload: &**workload, durability };
+            let draw = Draw(seed ^ (number as u64) << 32 ^ durability as u64);
+            row.run_pairs(saver, draw, pairs, &mut found).await;
+        }
+    }
+    found
+}
+
+/// Numbers that look random, the same for the same seed.
+struct Draw(u64);
+
+impl Draw {
+    /// One of the numbers from 1 to `max`.
+    fn up_to(&mut self, max: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        1 + ((mixed ^ (mixed >> 31)) % max.max(1) as u64) as usize
+    }
+
+    fn crash(&mut self, operations: usize) -> Crash {
+        let at = self.up_to(operations);
+        if self.up_to(2) == 1 { Crash::Before(at) } else { Crash::After(at) }
+    }
+}
+
 struct Row<'a> {
     workload: &'a dyn Play,
     durability: Durability,
@@ -57,72 +98,102 @@ struct Row<'a> {
 
 impl Row<'_> {
     async fn run(&self, saver: &AnyCheckpointer, first: usize, nth: usize, found: &mut Found) {
-        let process = self.process("undisturbed", 0);
+        let Some((expected, operations)) = self.undisturbed(saver, found).await else { return };
+        for (seed, crash) in Crash::points(operations).enumerate().skip(first).step_by(nth) {
+            let again = match seed % 2 {
+                0 => Crash::Before(1 + seed % 3),
+                _ => Crash::Never,
+            };
+            let what = format!("{crash:?}");
+            self.crash(saver, &what, [crash, again], seed as u64, &expected, found).await;
+        }
+    }
+
+    async fn run_pairs(
+        &self,
+        saver: &AnyCheckpointer,
+        mut draw: Draw,
+        pairs: usize,
+        found: &mut Found,
+    ) {
+        let Some((expected, operations)) = self.undisturbed(saver, found).await else { return };
+        for pair in 0..pairs {
+            // Of a process that ends late there is little left to do.
+            let first = draw.crash(operations);
+            let done = match first {
+                Crash::Before(at) | Crash::After(at) => at,
+                Crash::Never => 0,
+            };
+            let second = draw.crash(operations.saturating_sub(done).max(1) + 2);
+            let (what, seed) = (format!("pair {pair}"), draw.0);
+            self.crash(saver, &what, [first, second], seed, &expected, found).await;
+        }
+    }
+
+    /// What the workload comes to, and in how many operations.
+    async fn undisturbed(
+        &self,
+        saver: &AnyCheckpointer,
+        found: &mut Found,
+    ) -> Option<(Outcome, usize)> {
         let undisturbed = CrashSaver::over(saver.clone(), Crash::Never);
-        let expected = match self.play(&undisturbed, &process).await {
-            Some(Ok(expected)) => expected,
+        match self.play(&undisturbed, &self.process("undisturbed", 0)).await {
+            Some(Ok(expected)) => Some((expected, undisturbed.operations())),
             failed => {
                 found.problems.push(format!("{self}, undisturbed: {failed:?}"));
-                return;
-            }
-        };
-        let points = Crash::points(undisturbed.operations()).enumerate();
-        for (seed, crash) in points.skip(first).step_by(nth) {
-            found.crashes += 1;
-            if let Err(problem) = self.crash(saver.clone(), crash, seed as u64, &expected).await {
-                found.problems.push(format!("{self}, crash {crash:?}: {problem}"));
+                None
             }
         }
     }
 
-    /// Ends a process at a point, then another one somewhere on its way, and lets a third one finish.
     async fn crash(
         &self,
-        saver: AnyCheckpointer,
-        crash: Crash,
+        saver: &AnyCheckpointer,
+        what: &str,
+        crashes: [Crash; 2],
         seed: u64,
         expected: &Outcome,
-    ) -> Result<(), String> {
-        let mut process = self.process(&format!("{crash:?}"), seed);
-        let first = CrashSaver::over(saver, crash);
-        if let Some(ended) = self.play(&first, &process).await {
-            // Another order may need fewer operations; then there is nothing to recover from, and nothing to excuse.
-            return self.same(expected, &ended?);
+        found: &mut Found,
+    ) {
+        let process = self.process(what, seed);
+        match self.crash_twice(saver, process, crashes, expected).await {
+            Ok(ended) => {
+                found.crashes += ended;
+                found.pairs += usize::from(ended == 2);
+            }
+            Err(problem) => {
+                found.problems.push(format!("{self}, {what} {crashes:?}: {problem}"));
+            }
         }
-        let gone = self.look_back(&first, &process).await?;
-
-        process.journal = Journal::new();
-        let again = if seed.is_multiple_of(2) {
-            Crash::Before(1 + seed as usize % 3)
-        } else {
-            Crash::Never
-        };
-        let second = CrashSaver::over(first.survivor(), again);
-        let ended = self.play(&second, &process).await;
-        gone.check(self, &process.journal)?;
-        if let Some(ended) = ended {
-            return self.same(expected, &ended?);
-        }
-        let gone = self.look_back(&second, &process).await?;
-        process.journal = Journal::new();
-        let third = CrashSaver::over(second.survivor(), Crash::Never);
-        let ended = self.play(&third, &process).await;
-        gone.check(self, &process.journal)?;
-        let ended = ended.ok_or("the third process never ends")?;
-        self.same(expected, &ended?)
-            .map_err(|problem| format!("after another crash {again:?}: {problem}"))
     }
 
-    fn same(&self, expected: &Outcome, found: &Outcome) -> Result<(), String> {
-        if found.state != expected.state {
-            return Err(format!("the state is {}, and not {}", found.state, expected.state));
-        }
-        match (&found.returned, &expected.returned) {
-            (Some(found), Some(expected)) if found != expected => {
-                Err(format!("the last run returned {found}, and not {expected}"))
+    /// Ends a process at a point, then another one somewhere on its way, and lets a third one finish. Returns how many were
+    /// ended.
+    async fn crash_twice(
+        &self,
+        saver: &AnyCheckpointer,
+        mut process: ProcessParts,
+        crashes: [Crash; 2],
+        expected: &Outcome,
+    ) -> Result<usize, String> {
+        let mut ended = 0;
+        let mut gone: Option<Gone> = None;
+        for crash in crashes.into_iter().chain([Crash::Never]) {
+            let saver = CrashSaver::over(saver.clone(), crash);
+            let end = self.play(&saver, &process).await;
+            if let Some(gone) = gone {
+                self.check(&gone, &process.journal)?;
             }
-            _ => Ok(()),
+            if let Some(end) = end {
+                // Another order may need fewer operations; then there is nothing to recover from, and nothing to excuse.
+                same(expected, &end?)?;
+                return Ok(ended);
+            }
+            ended += 1;
+            gone = Some(self.look_back(&saver, &process).await?);
+            process.journal = Journal::new();
         }
+        Err("the third process never ends".to_owned())
     }
 
     fn process(&self, what: &str, seed: u64) -> ProcessParts {
@@ -147,29 +218,18 @@ impl Row<'_> {
             world: parts.world.clone(),
             journal: parts.journal.clone(),
             order: parts.order,
+            unstored: None,
         };
         saver.run(self.workload.play(process)).await
     }
 
     /// What the process that ended had stored, and how far it had come.
     async fn look_back(&self, saver: &CrashSaver, process: &ProcessParts) -> Result<Gone, String> {
-        let query = Query { thread: Some(process.thread.clone()), ..Query::default() };
-        let stored = saver.survivor().list(query).await.map_err(|error| error.to_string())?;
-        let mut complete = BTreeSet::new();
-        let mut head = -2;
-        for checkpoint in stored.iter().rev() {
-            if checkpoint.ns.is_empty() {
-                head = checkpoint.metadata.step;
-            }
-            for write in &checkpoint.writes {
-                let tells = reserved_index(&write.channel).is_some()
-                    || ["__error_source_node__", "__args__"].contains(&&*write.channel);
-                if !tells && write.task != TaskId::NULL && write.task != TaskId::CLAIM {
-                    complete.insert(write.task);
-                }
-            }
-        }
-        Ok(Gone { complete, head, ran: process.journal.entries() })
+        Gone::look(&saver.survivor(), &process.thread, process.journal.entries()).await
+    }
+
+    fn check(&self, gone: &Gone, after: &Journal) -> Result<(), String> {
+        gone.check(self.workload.traits(), self.durability, &after.entries())
     }
 }
 
@@ -185,61 +245,4 @@ struct ProcessParts {
     world: World,
     journal: Journal,
     order: CompletionOrder,
-}
-
-/// A process that has ended.
-struct Gone {
-    /// The tasks and recorded calls whose completion was stored.
-    complete: BTreeSet<TaskId>,
-    /// The superstep of the newest checkpoint of the outermost graph; -2 if there is none.
-    head: i64,
-    ran: Vec<Ran>,
-}
-
-impl Gone {
-    /// What was stored holds: nothing complete runs again, and no more is lost than the durability mode says.
-    fn check(&self, row: &Row<'_>, after: &Journal) -> Result<(), String> {
-        let again = after.entries();
-        if let Some(ran) = again.iter().find(|ran| self.complete.contains(&ran.task)) {
-            return Err(format!("`{}` ran again although its completion was stored", ran.name));
-        }
-        self.check_supersteps(row)?;
-        if row.durability == Durability::Sync && row.workload.traits().sequential {
-            self.check_calls(&again)?;
-        }
-        Ok(())
-    }
-
-    /// A superstep of the last run starts when the one before it is stored; storing meanwhile, when the one before that is.
-    fn check_supersteps(&self, row: &Row<'_>) -> Result<(), String> {
-        let lost_max = match row.durability {
-            Durability::Sync => 1,
-            Durability::Async => 2,
-            _ => return Ok(()),
-        };
-        let outermost = self.ran.iter().filter(|ran| ran.ns.is_empty());
-        let Some(reached) = outermost.map(|ran| ran.step).max() else { return Ok(()) };
-        if self.head < reached - lost_max {
-            return Err(format!(
-                "superstep {reached} ran, and the last one that is stored is {}",
-                self.head
-            ));
-        }
-        Ok(())
-    }
-
-    /// A recorded call that was followed by another one had been stored.
-    fn check_calls(&self, again: &[Ran]) -> Result<(), String> {
-        let mut last: HashMap<(&str, i64, &str), &Ran> = HashMap::new();
-        for ran in &self.ran {
-            let Some((caller, _)) = ran.name.rsplit_once('/') else { continue };
-            if let Some(before) = last.insert((&ran.ns, ran.step, caller), ran)
-                && before.task != ran.task
-                && again.iter().any(|again| again.task == before.task)
-            {
-                return Err(format!("`{}` ran again after `{}` had begun", before.name, ran.name));
-            }
-        }
-        Ok(())
-    }
 }

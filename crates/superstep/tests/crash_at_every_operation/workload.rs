@@ -138,7 +138,12 @@ pub(crate) struct Process {
     pub(crate) world: World,
     pub(crate) journal: Journal,
     pub(crate) order: CompletionOrder,
+    /// Told when storage has failed a run. The thread is then taken up again, unless this says no.
+    pub(crate) unstored: Option<Unstored>,
 }
+
+pub(crate) type Unstored =
+    Arc<dyn Fn(String) -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
 
 /// What is left when everything is done.
 #[derive(Clone, Debug, PartialEq)]
@@ -180,13 +185,24 @@ impl<S: State, O: fmt::Debug + Send + 'static> Play for Workload<S, O> {
             let mut returned = None;
             for turn in 0..self.turns.len() {
                 for runs in 0.. {
-                    let next = self.next(&thread, turn).await.map_err(text)?;
-                    let Some(input) = next else { break };
-                    if runs > RUNS_MAX {
-                        return Err("the thread is run again and again".to_owned());
-                    }
-                    match self.run(&thread, input, turn, process.durability).await {
+                    let ran = match self.next(&thread, turn).await {
+                        Ok(None) => break,
+                        Ok(Some(_)) if runs > RUNS_MAX => {
+                            return Err("the thread is run again and again".to_owned());
+                        }
+                        Ok(Some(input)) => self.run(&thread, input, turn, process.durability).await,
+                        Err(error) => Err(error),
+                    };
+                    match ran {
                         Ok(done) => returned = done,
+                        Err(error @ (RunError::Checkpoint(_) | RunError::Conflict { .. })) => {
+                            match &process.unstored {
+                                Some(told) => told(text(error)).await?,
+                                None => return Err(text(error)),
+                            }
+                            // What it would have returned is nobody's to know.
+                            returned = None;
+                        }
                         Err(_) if failures < self.failures => failures += 1,
                         Err(error) => return Err(text(error)),
                     }

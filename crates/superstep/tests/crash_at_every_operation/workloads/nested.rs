@@ -48,6 +48,9 @@ pub(crate) fn all() -> Vec<Box<dyn Play>> {
         Box::new(workload("a question two deep", deep_question).answers(Answers::Bare)),
         Box::new(workload("a graph inside a loop", || looped(Memory::PerCall))),
         Box::new(workload("a memory inside a loop", || looped(Memory::PerThread))),
+        Box::new(workload("a memory beside a question", memory_beside_question).turns(2)),
+        Box::new(workload("a question two deep, with memories", deep_memories_ask).turns(2)),
+        Box::new(workload("a memory that is tried again", || tried(Memory::PerThread)).turns(2)),
         Box::new(workload("graphs side by side", || beside(inner))),
         Box::new(
             workload("questions of graphs side by side, one by one", || beside(asking))
@@ -162,6 +165,47 @@ fn deep_question() -> App {
     compiled(
         Graph::new().add_node("middle", middle.as_node(enter, leave)).add_edge(START, "middle"),
     )
+}
+
+/// One graph with a memory is done while another one asks.
+fn memory_beside_question() -> App {
+    let counting = compiled(inner().memory(Memory::PerThread));
+    let asking = compiled(asking().memory(Memory::PerThread));
+    let graph = Graph::new()
+        .add_node("counts", counting.as_node(enter, leave))
+        .add_node("asks", asking.as_node(enter, leave))
+        .add_node("after", note("after"))
+        .add_edge(START, "counts")
+        .add_edge(START, "asks")
+        .add_edge(["counts", "asks"], "after");
+    compiled(graph)
+}
+
+fn deep_memories_ask() -> App {
+    let innermost = compiled(asking().memory(Memory::PerThread));
+    let middle = Graph::new()
+        .add_node("first", |book: Arc<Book>| line("first").round(book.round + 1))
+        .add_node("inner", innermost.as_node(enter, leave))
+        .add_edge(START, "first")
+        .add_edge("first", "inner")
+        .memory(Memory::PerThread);
+    let graph = Graph::new()
+        .add_node("middle", compiled(middle).as_node(enter, leave))
+        .add_node("after", note("after"))
+        .add_edge(START, "middle")
+        .add_edge("middle", "after");
+    compiled(graph)
+}
+
+/// The first attempt fails in the middle of the graph inside.
+fn tried(memory: Memory) -> App {
+    let graph = Graph::new()
+        .add_node("inner", compiled(failing().memory(memory)).as_node(enter, leave))
+        .retry(3)
+        .add_node("after", note("after"))
+        .add_edge(START, "inner")
+        .add_edge("inner", "after");
+    compiled(graph)
 }
 
 fn looped(memory: Memory) -> App {

@@ -1,8 +1,10 @@
 //! Results of nodes that are kept by key, and messages that nodes write.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
 
-use superstep_checkpoint::{AnyCache, CacheKey, TaskWrites, Value};
+use superstep_checkpoint::{AnyCache, CacheKey, CachedWrites, Error, TaskWrites, Value};
 
 use super::drive::Driver;
 use super::emit::{self, Unshown};
@@ -46,8 +48,12 @@ impl Driver {
         let mut found = Vec::new();
         for (at, entry) in entries.iter().enumerate().filter(|(_, e)| e.writes.is_none()) {
             let Some((cache, key)) = self.cache_key(entry)? else { continue };
-            let Some(cached) = cache.get(&key).await? else { continue };
-            found.push((at, slots::decode_writes(&self.setting.layout, &cached)?));
+            let strict = self.is_strict(entry);
+            let Some(cached) = look_up(&cache, &key, strict).await? else { continue };
+            match slots::decode_writes(&self.setting.layout, &cached) {
+                Ok(writes) => found.push((at, writes)),
+                Err(error) => missed(error, &key, strict)?,
+            }
         }
         for (at, writes) in found {
             let entry = &mut entries[at];
@@ -72,8 +78,14 @@ impl Driver {
         let stored =
             writes.iter().filter_map(|w| slots::encode_cached(&self.setting.layout, w).transpose());
         let stored = stored.collect::<Result<Vec<_>, _>>()?;
-        futures.saves.push(Box::pin(async move { cache.put(key, stored, ttl).await }));
+        let strict = self.is_strict(entry);
+        futures.saves.push(Box::pin(async move { keep(&cache, key, stored, ttl, strict).await }));
         Ok(())
+    }
+
+    fn is_strict(&self, entry: &Entry) -> bool {
+        let policy = &self.setting.layout.nodes[entry.node].options.cache;
+        policy.as_ref().is_some_and(|policy| policy.strict)
     }
 
     /// Shows whole messages that a node wrote and that neither it nor its input has shown before.
@@ -107,6 +119,42 @@ impl Driver {
         }
         Ok(())
     }
+}
+
+/// What is cached under a key. A cache that fails has nothing, unless its policy is strict.
+pub(crate) async fn look_up(
+    cache: &AnyCache,
+    key: &CacheKey,
+    strict: bool,
+) -> Result<Option<CachedWrites>, RunError> {
+    match cache.get(key).await {
+        Ok(found) => Ok(found),
+        Err(error) => missed(error, key, strict).map(|()| None),
+    }
+}
+
+/// Keeps a result under a key. A cache that fails does not keep it, unless its policy is strict.
+pub(crate) async fn keep(
+    cache: &AnyCache,
+    key: CacheKey,
+    writes: CachedWrites,
+    ttl: Option<Duration>,
+    strict: bool,
+) -> Result<(), RunError> {
+    match cache.put(key.clone(), writes, ttl).await {
+        Ok(()) => Ok(()),
+        Err(error) => missed(error, &key, strict),
+    }
+}
+
+/// A cache saves work and is not needed for it, so its failure is a warning unless somebody wants it to be an error.
+pub(crate) fn missed(error: Error, key: &CacheKey, strict: bool) -> Result<(), RunError> {
+    if strict {
+        return Err(RunError::Cache(Arc::new(error)));
+    }
+    let error: &(dyn std::error::Error + 'static) = &error;
+    tracing::warn!(error, ns = key.ns.join("/"), "the cache failed; going on without it");
+    Ok(())
 }
 
 /// The messages in a value: itself, or the items of a list.

@@ -18,6 +18,8 @@ use crate::state::Row;
 
 pub(super) type Running = BoxFuture<(usize, End, Row)>;
 pub(super) type Saving = BoxFuture<Result<(), Error>>;
+/// Storing what tasks did, in storage or in the cache.
+pub(super) type Saved = BoxFuture<Result<(), RunError>>;
 
 /// The futures of a superstep. Sets are made when something is put in: most supersteps need none of them.
 #[derive(Default)]
@@ -27,7 +29,7 @@ pub(super) struct Futures {
     /// Error handlers: they start when the failure they handle is stored.
     pub(super) handlers: VecDeque<usize>,
     pub(super) children: Set<BoxFuture<()>>,
-    pub(super) saves: Set<Saving>,
+    pub(super) saves: Set<Saved>,
     /// What tasks have done that is not being stored yet. What ends together is stored together.
     pub(super) batch: Vec<(Task, TaskWrites)>,
     /// What is stored while tasks run, one thing after the other.
@@ -109,7 +111,7 @@ impl Futures {
                 superstep.stored.open();
             }
             if let Some(saved) = self.saves.poll(cx) {
-                return Poll::Ready(Happened::Saved(saved.map_err(RunError::from)));
+                return Poll::Ready(Happened::Saved(saved));
             }
             if !std::mem::take(&mut self.polled)
                 && let Some(task) = lone.as_mut().as_pin_mut()
@@ -183,7 +185,7 @@ impl Futures {
             superstep.work().unsaved.extend(ended);
         } else if let Some(thread) = run.thread.clone() {
             let (saver, ns, id) = (saver.clone(), ns.clone(), superstep.checkpoint);
-            let saved = async move { saver.put_writes(&thread, &ns, id, ended).await };
+            let saved = async move { Ok(saver.put_writes(&thread, &ns, id, ended).await?) };
             self.saves.push(Box::pin(saved));
         }
         true

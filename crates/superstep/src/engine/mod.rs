@@ -62,7 +62,9 @@ mod update;
 
 pub(crate) use answer::OpenThread;
 pub(crate) use attempt::{Ran, TaskFuture, retry_after, run_watched};
-pub(crate) use cached::cache_ns;
+pub(crate) use cached::{
+    cache_ns, keep as keep_cached, look_up as look_up_cached, missed as missed_cached,
+};
 pub(crate) use drive::{CommandInput, Finish, How, Input, Opening, Resume, drive, value_input};
 pub(crate) use emit::cache_key;
 pub(crate) use head::{StartValue, Write};

@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout_at};
 use super::attempt::{Done, End, Job};
 use super::drive::{Driver, Stop};
 use super::entry::Entry;
-use super::futures::{Futures, Happened, Running, Saving, Set};
+use super::futures::{Futures, Happened, Running, Saved, Set};
 use super::head::Write;
 use super::layout::NodeDef;
 use super::record::{ERROR, ERROR_SOURCE, INTERRUPT, RESUME};
@@ -296,7 +296,7 @@ impl Driver {
     }
 
     /// Drops what runs, and takes back what it was given. What has ended is kept, and what is being stored is still stored.
-    fn drop_tasks(&mut self, superstep: &Superstep, mut futures: Futures) -> Set<Saving> {
+    fn drop_tasks(&mut self, superstep: &Superstep, mut futures: Futures) -> Set<Saved> {
         self.unsaved.append(&mut futures.take_ended());
         let Futures { tasks, children, saves, background, .. } = futures;
         drop((tasks, children));
@@ -366,14 +366,15 @@ impl Driver {
             self.unsaved = writes;
             return error;
         }
-        let mut unsaved = None;
+        let mut unsaved: Option<RunError> = None;
         while let Some(saved) = saves.next().await {
             unsaved = unsaved.or(saved.err());
         }
-        if !matches!(unsaved, Some(Error::Conflict { .. } | Error::Overtaken { .. })) {
-            unsaved = self.put_writes(writes).await.err().or(unsaved);
+        if !matches!(unsaved, Some(RunError::Conflict { .. })) {
+            let stored = self.put_writes(writes).await;
+            unsaved = stored.err().map(RunError::from).or(unsaved);
         }
-        unsaved.map_or(error, RunError::from)
+        unsaved.unwrap_or(error)
     }
 
     /// Stops a superstep at once: what runs is dropped, and what has finished is stored.

@@ -91,6 +91,8 @@ pub enum RunError {
         /// What storage said.
         source: Arc<superstep_checkpoint::Error>,
     },
+    /// The cache failed, and a policy says that it must not ([`CachePolicy::strict`](crate::CachePolicy::strict)).
+    Cache(Arc<superstep_checkpoint::Error>),
     /// Storage failed.
     Checkpoint(Arc<superstep_checkpoint::Error>),
 }
@@ -136,6 +138,7 @@ impl fmt::Display for RunError {
                 "another writer was first on thread `{thread}`; look at where the thread is \
                  before trying again"
             ),
+            Self::Cache(_) => f.write_str("the cache failed"),
             Self::Checkpoint(_) => f.write_str("the checkpointer failed"),
         }?;
         if f.alternate() { Causes::of(self).fmt(f) } else { Ok(()) }
@@ -147,7 +150,9 @@ impl StdError for RunError {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         match self {
             Self::Node { error, .. } => error.source(),
-            Self::Conflict { source, .. } | Self::Checkpoint(source) => Some(&**source),
+            Self::Conflict { source, .. } | Self::Cache(source) | Self::Checkpoint(source) => {
+                Some(&**source)
+            }
             _ => None,
         }
     }
@@ -178,6 +183,7 @@ impl RunError {
             Self::Resume { .. } => "RuntimeError".into(),
             Self::StepTimeout { .. } => "TimeoutError".into(),
             Self::NoParent { .. } => "ParentCommand".into(),
+            Self::Cache(_) => "CacheError".into(),
             Self::Conflict { .. } | Self::Checkpoint(_) => "CheckpointError".into(),
         }
     }
@@ -190,7 +196,7 @@ impl RunError {
     pub(super) fn is_transient(&self) -> bool {
         match self {
             Self::Node { error, .. } => error.is_transient(),
-            Self::Checkpoint(_) => true,
+            Self::Cache(_) | Self::Checkpoint(_) => true,
             _ => false,
         }
     }

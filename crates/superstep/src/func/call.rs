@@ -8,13 +8,14 @@ use std::task::{Context, Poll};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use superstep_checkpoint::{
-    Blob, CacheKey, Error, Interrupt, Map, TaskId, TaskWrites, Value, from_value, to_value,
+    AnyCache, Blob, CacheKey, Error, Interrupt, Map, TaskId, TaskWrites, Value, from_value,
+    to_value,
 };
 use tokio::sync::oneshot;
 
 use crate::engine::{
-    Attempt, Inflight, Ran, Started, Task, TaskFuture, Write, cache_key, names, retry_after,
-    run_watched,
+    Attempt, Inflight, Ran, Started, Task, TaskFuture, Write, cache_key, keep_cached,
+    look_up_cached, missed_cached, names, retry_after, run_watched,
 };
 use crate::error::{NodeError, panic_text};
 use crate::graph::{CachePolicy, RetryPolicy, TimeoutPolicy};
@@ -221,10 +222,9 @@ impl<'a, T: Recordable> Call<'a, T> {
             return Err(error);
         }
         let key = self.cache_key(&task)?;
-        if let (Some(key), Some(cache)) = (&key, &superstep.setting.run.cache)
-            && let Some((_, blob)) = cache.get(key).await?.and_then(|mut kept| kept.pop())
+        if let Some(returned) =
+            self.cached(key.as_ref(), superstep.setting.run.cache.as_ref()).await?
         {
-            let returned = blob.to_value()?;
             self.keep(&task, vec![(names::RETURN, returned.clone())]).await?;
             let writes = [Write::Return(Payload::new(returned.clone()))];
             superstep.setting.emitter.update(&self.name, &writes, true)?;
@@ -253,7 +253,7 @@ impl<'a, T: Recordable> Call<'a, T> {
                 if let (Some(key), Some(cache)) = (key, &superstep.setting.run.cache) {
                     let ttl = self.cache.as_ref().and_then(|policy| policy.ttl);
                     let kept = vec![(names::RETURN.into(), Blob::from_value(&returned)?)];
-                    cache.put(key, kept, ttl).await?;
+                    keep_cached(cache, key, kept, ttl, self.is_strict()).await?;
                 }
                 superstep.setting.emitter.update(&self.name, &writes, false)?;
                 superstep.setting.emitter.task_end(&task, task.step(), &writes, None, &[])?;
@@ -288,6 +288,30 @@ impl<'a, T: Recordable> Call<'a, T> {
             return Err(NodeError::permanent(text).named("TypeError"));
         }
         ended
+    }
+
+    fn is_strict(&self) -> bool {
+        self.cache.as_ref().is_some_and(|policy| policy.strict)
+    }
+
+    /// The result that an equal call had before. One that cannot be read, or is of another type, is none.
+    async fn cached(
+        &self,
+        key: Option<&CacheKey>,
+        cache: Option<&AnyCache>,
+    ) -> Result<Option<Value>, NodeError> {
+        let (Some(key), Some(cache)) = (key, cache) else { return Ok(None) };
+        let strict = self.is_strict();
+        let kept = look_up_cached(cache, key, strict).await?.and_then(|mut kept| kept.pop());
+        let Some((_, blob)) = kept else { return Ok(None) };
+        let returned = blob.to_value();
+        match returned.and_then(|returned| from_value::<T>(returned.clone()).map(|_| returned)) {
+            Ok(returned) => Ok(Some(returned)),
+            Err(error) => {
+                missed_cached(error, key, strict)?;
+                Ok(None)
+            }
+        }
     }
 
     fn replay(&self, returned: Value) -> Result<T, NodeError> {

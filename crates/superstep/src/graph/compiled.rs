@@ -111,6 +111,10 @@ impl<S: State, O> CompiledGraph<S, O> {
         &self.graph
     }
 
+    pub(super) fn with_inner(self, graph: Arc<Compiled>) -> Self {
+        Self { graph, ..self }
+    }
+
     /// Keeps threads in this saver.
     pub fn with_checkpointer(self, saver: impl Checkpointer) -> Self {
         self.with_any_checkpointer(AnyCheckpointer::new(saver))
@@ -193,9 +197,11 @@ impl<S: State, O> CompiledGraph<S, O> {
                 "the graph has no cache to clear; add one with `with_cache`".to_owned(),
             ));
         };
-        let Some(nodes) = nodes else { return Ok(cache.clear(None).await?) };
+        let failed = |error| RunError::Cache(Arc::new(error));
+        let Some(nodes) = nodes else { return cache.clear(None).await.map_err(failed) };
         for node in nodes {
-            cache.clear(Some(&cache_ns(&self.graph.layout.name, node))).await?;
+            let ns = cache_ns(&self.graph.layout.name, node);
+            cache.clear(Some(&ns)).await.map_err(failed)?;
         }
         Ok(())
     }

@@ -138,10 +138,14 @@ impl TimeoutPolicy {
 type KeyOf = Arc<dyn Fn(&Value) -> String + Send + Sync>;
 
 /// Keeps the result of a node and uses it again for an equal input.
+///
+/// A cache that fails, or that holds a result which cannot be read, counts as one that has no result: the node runs, and there
+/// is a warning in `tracing`.
 #[derive(Clone, Default)]
 pub struct CachePolicy {
     pub(crate) key: Option<KeyOf>,
     pub(crate) ttl: Option<Duration>,
+    pub(crate) strict: bool,
 }
 
 impl CachePolicy {
@@ -160,6 +164,13 @@ impl CachePolicy {
     #[must_use]
     pub fn ttl(self, ttl: Duration) -> Self {
         Self { ttl: Some(ttl), ..self }
+    }
+
+    /// Lets the run fail with [`RunError::Cache`](crate::RunError::Cache) if the cache fails; for what must not run a second
+    /// time.
+    #[must_use]
+    pub fn strict(self) -> Self {
+        Self { strict: true, ..self }
     }
 }
 

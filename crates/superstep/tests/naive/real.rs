@@ -214,7 +214,7 @@ pub(crate) async fn take(stream: RunStream<Table>, shared: &Shared) -> Ran {
         assert!(error.is_none(), "an error is the last item");
         match event.data {
             Data::Values(values) => {
-                group.values = Some(text_of(&values.to_value()));
+                group.values = Some(text_of(&values.to_value().expect("data")));
                 groups.push(std::mem::take(&mut group));
             }
             Data::TaskStart(start) => {

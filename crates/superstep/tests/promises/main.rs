@@ -5,6 +5,7 @@ mod common;
 mod world;
 
 mod a_branch_has_none_of_the_writes_it_leaves_behind;
+mod a_cache_that_is_down_is_a_miss;
 mod a_cached_result_is_used_again;
 mod a_command_for_the_graph_around_leaves_everything_open;
 mod a_command_is_applied_once_or_refused;

@@ -23,6 +23,8 @@ impl Task {
     ) -> Result<Finish, RunError> {
         self.note_progress();
         let superstep = &self.inner.superstep;
+        // A graph that is a node was looked at when the run began; one that is called from a node was not known then.
+        superstep.setting.run.context.check(&graph.layout)?;
         let (inside, called_before) = self.next_subgraph(&input);
         let inherited = superstep.setting.inside.clone();
         let own = || graph.saver.clone().filter(|_| superstep.setting.run.thread.is_some());

@@ -7,8 +7,10 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use superstep_checkpoint::{AnyCache, AnyStore, CheckpointId, IdClock, InterruptId, Value};
 
+use super::layout::Layout;
 use super::sink::Sink;
 use super::superstep::lock;
+use crate::error::RunError;
 use crate::run::{Durability, Mode, RunControl};
 
 /// One drive of a thread, with all the graphs that take part in it.
@@ -127,6 +129,30 @@ impl Context {
 
     pub(crate) fn has(&self, id: TypeId) -> bool {
         self.values.contains_key(&id)
+    }
+
+    /// Every node, also of graphs inside, must find the context it asks for before any of them runs.
+    ///
+    /// # Errors
+    /// Something is missing; the text names each node and type.
+    pub(crate) fn check(&self, layout: &Layout) -> Result<(), RunError> {
+        let mut missing = Vec::new();
+        self.find_missing(layout, "", &mut missing);
+        if missing.is_empty() { Ok(()) } else { Err(RunError::Invalid(missing.join("; "))) }
+    }
+
+    fn find_missing(&self, layout: &Layout, around: &str, missing: &mut Vec<String>) {
+        for def in &layout.nodes {
+            let name = format!("{around}{}", def.name);
+            for (_, asked) in def.node.needs().iter().filter(|(id, _)| !self.has(*id)) {
+                missing.push(format!(
+                    "node `{name}` asks for a context of type `{asked}`, which the run was not given; add it with `with_context`"
+                ));
+            }
+            if let Some(inner) = &def.inner {
+                self.find_missing(&inner.layout, &format!("{name}/"), missing);
+            }
+        }
     }
 
     /// The values of `self`, with those of `other` in their place where both have one.

@@ -1,6 +1,7 @@
 //! Pictures of graphs.
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -78,9 +79,45 @@ impl<S: State, O> CompiledGraph<S, O> {
     }
 }
 
-fn node_id(prefix: &str, name: &str) -> String {
-    let plain = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' });
-    format!("{prefix}{}", plain.collect::<String>())
+/// Words that Mermaid does not take as the id of a node.
+const RESERVED: [&str; 12] = [
+    "call",
+    "class",
+    "classDef",
+    "click",
+    "default",
+    "direction",
+    "end",
+    "flowchart",
+    "graph",
+    "href",
+    "style",
+    "subgraph",
+];
+
+/// The ids of the nodes of a graph in a drawing. A name that is an id keeps it; of others, what cannot stand in an id is
+/// replaced, and a number tells apart what would be the same then.
+fn node_ids<'a>(graph: &'a Compiled, prefix: &str) -> HashMap<&'a str, String> {
+    let is_plain = |name: &str| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        !name.is_empty() && name.chars().all(plain) && !RESERVED.contains(&name)
+    };
+    let names = shown_nodes(graph).map(|node| &*node.name).chain([START, END]);
+    let (plain, others): (Vec<_>, Vec<_>) = names.partition(|name| is_plain(name));
+    let mut taken: HashSet<String> = plain.iter().map(|name| (*name).to_owned()).collect();
+    let mut ids: HashMap<&str, String> =
+        plain.into_iter().map(|name| (name, format!("{prefix}{name}"))).collect();
+    for name in others {
+        let letters = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' });
+        let base: String = letters.collect();
+        let numbered = (2..).map(|nth| format!("{base}_{nth}"));
+        let first = (!RESERVED.contains(&&*base)).then(|| base.clone());
+        let free = first.into_iter().chain(numbered).find(|id| !taken.contains(id));
+        let id = free.unwrap_or(base);
+        ids.insert(name, format!("{prefix}{id}"));
+        taken.insert(id);
+    }
+    ids
 }
 
 fn shown_nodes(graph: &Compiled) -> impl Iterator<Item = &crate::engine::NodeDef> {
@@ -89,12 +126,13 @@ fn shown_nodes(graph: &Compiled) -> impl Iterator<Item = &crate::engine::NodeDef
 
 fn mermaid(graph: &Compiled, prefix: &str, depth: usize, text: &mut String) {
     let pad = "    ".repeat(depth);
+    let ids = node_ids(graph, prefix);
     let ends = [(START, "start"), (END, "end")];
     for (name, label) in ends {
-        let _ = writeln!(text, "{pad}{}([{label}])", node_id(prefix, name));
+        let _ = writeln!(text, "{pad}{}([{label}])", ids[name]);
     }
     for node in shown_nodes(graph) {
-        let id = node_id(prefix, &node.name);
+        let id = &ids[&*node.name];
         match &node.inner {
             Some(inner) => {
                 let _ = writeln!(text, "{pad}subgraph {id}[\"{}\"]", escaped(&node.name));
@@ -107,7 +145,7 @@ fn mermaid(graph: &Compiled, prefix: &str, depth: usize, text: &mut String) {
         }
     }
     for edge in &graph.edges {
-        let (from, to) = (node_id(prefix, &edge.from), node_id(prefix, &edge.to));
+        let (Some(from), Some(to)) = (ids.get(&*edge.from), ids.get(&*edge.to)) else { continue };
         let arrow = match (&edge.label, edge.conditional) {
             (Some(label), _) => format!("-.->|\"{}\"|", escaped(label)),
             (None, true) => "-.->".to_owned(),
@@ -117,8 +155,20 @@ fn mermaid(graph: &Compiled, prefix: &str, depth: usize, text: &mut String) {
     }
 }
 
-fn escaped(name: &str) -> String {
-    name.replace('"', "#quot;")
+/// A text as a label. Mermaid takes HTML and Markdown in labels, and `#` for the beginning of a sign that is given by name.
+fn escaped(text: &str) -> String {
+    let mut label = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '"' => label.push_str("#quot;"),
+            '#' | '&' | '<' | '>' | '`' => {
+                let _ = write!(label, "#{};", u32::from(c));
+            }
+            c if c.is_control() => label.push(' '),
+            c => label.push(c),
+        }
+    }
+    label
 }
 
 fn ascii(graph: &Compiled, depth: usize, text: &mut String) {
@@ -155,10 +205,12 @@ fn ascii(graph: &Compiled, depth: usize, text: &mut String) {
     }
 }
 
-fn plain_name(name: &str) -> &str {
+/// Where a graph begins and ends has no quotes; a node of the same name does.
+fn plain_name(name: &str) -> Cow<'_, str> {
     match name {
-        START => "start",
-        END => "end",
-        other => other,
+        START => "start".into(),
+        END => "end".into(),
+        "start" | "end" => format!("\"{name}\"").into(),
+        other => other.into(),
     }
 }

@@ -44,11 +44,7 @@ impl<T: State, O> CompiledGraph<T, O> {
 
     /// The same graph with another memory inside other graphs.
     pub fn with_memory(&self, memory: Memory) -> Self {
-        let graph = self.inner().with_memory(memory);
-        let mut copy = Self::new(graph, self.finish);
-        copy.context = self.context.clone();
-        copy.ids = self.ids.clone();
-        copy
+        self.clone().with_inner(self.inner().with_memory(memory))
     }
 }
 

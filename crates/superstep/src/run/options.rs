@@ -75,7 +75,7 @@ impl<S: State, O> Target<S, O> {
     ) -> Result<Outcome<O>, RunError> {
         let graph = self.graph.inner().clone();
         let context = self.graph.context.extended(&options.context);
-        check_context(&graph.layout, &context)?;
+        context.check(&graph.layout)?;
         let input = begin_with(&graph, input)?;
         let (at, places) = self.address();
         let replay = self.replay(&input, &places);
@@ -167,7 +167,7 @@ pub(crate) async fn run_beside<S: State, O>(
     }
     let inner = graph.inner().clone();
     let context = around.context.extended(&graph.context);
-    check_context(&inner.layout, &context)?;
+    context.check(&inner.layout)?;
     let saver = superstep.setting.saver.clone().or_else(|| inner.saver.clone());
     let run = Run {
         thread: Some(thread),
@@ -222,22 +222,6 @@ fn outcome<S: State, O>(finish: Finish, shape: fn(Arc<S>) -> O) -> Outcome<O> {
     }
 }
 
-/// Every node must find the context it asks for before any of them runs.
-fn check_context(layout: &Layout, context: &Context) -> Result<(), RunError> {
-    let mut missing = Vec::new();
-    for def in &layout.nodes {
-        for (id, name) in def.node.needs() {
-            if !context.has(id) {
-                missing.push(format!(
-                    "node `{}` asks for a context of type `{name}`, which the run was not given; add it with `with_context`",
-                    def.name
-                ));
-            }
-        }
-    }
-    if missing.is_empty() { Ok(()) } else { Err(RunError::Invalid(missing.join("; "))) }
-}
-
 /// A breakpoint at a node that does not exist would never hold.
 fn check_breakpoints<'a>(
     layout: &Layout,
@@ -278,7 +262,7 @@ fn check_input(graph: &Compiled, start: StartValue) -> Result<StartValue, RunErr
 /// The setters that [`Invoke`](super::Invoke) and [`RunStream`](super::RunStream) have in common.
 macro_rules! run_options {
     () => {
-        /// How many supersteps the run may take.
+        /// How many supersteps the run may take. With `u64::MAX` there is no limit.
         pub fn recursion_limit(mut self, limit: u64) -> Self {
             self.options_mut().recursion_limit = Some(limit);
             self

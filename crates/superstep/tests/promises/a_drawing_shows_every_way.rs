@@ -92,3 +92,47 @@ fn text_lists_each_node_with_where_it_leads() {
 ";
     assert_eq!(graph().to_ascii(), expected);
 }
+
+/// Nodes whose names look alike to Mermaid, or mean something to it, are still as many nodes.
+#[test]
+fn every_node_has_an_id_of_its_own() {
+    let graph = StateGraph::<Essay>::new()
+        .add_node("a-b", || ())
+        .add_node("a_b", || ())
+        .add_node("a b", || ())
+        .add_node("end", || ())
+        .add_node("#1 <b>`x`</b>", inner())
+        .add_edge(START, "a-b")
+        .add_edge("a-b", "a_b")
+        .add_edge("a_b", "a b")
+        .add_edge("a b", "end")
+        .add_edge("end", "#1 <b>`x`</b>")
+        .compile()
+        .expect("the graph is sound");
+    let expected = "\
+flowchart TD
+    __start__([start])
+    __end__([end])
+    a_b_2[\"a-b\"]
+    a_b[\"a_b\"]
+    a_b_3[\"a b\"]
+    end_2[\"end\"]
+    subgraph _1__b__x___b_[\"#35;1 #60;b#62;#96;x#96;#60;/b#62;\"]
+        _1__b__x___b_.__start__([start])
+        _1__b__x___b_.__end__([end])
+        _1__b__x___b_.check[\"check\"]
+        _1__b__x___b_.__start__ --> _1__b__x___b_.check
+        _1__b__x___b_.check --> _1__b__x___b_.__end__
+    end
+    __start__ --> a_b_2
+    a_b_2 --> a_b
+    a_b --> a_b_3
+    a_b_3 --> end_2
+    end_2 --> _1__b__x___b_
+    _1__b__x___b_ --> __end__
+";
+    assert_eq!(graph.to_mermaid(), expected);
+    let text = graph.to_ascii();
+    assert!(text.contains("[\"end\"]\n  --> #1 <b>`x`</b>\n"), "{text}");
+    assert!(text.contains("--> \"end\"\n") && text.contains("--> end\n"), "{text}");
+}

@@ -69,3 +69,15 @@ async fn unless_the_graph_around_it_has_one() {
     assert!(stored.expect("a list").is_empty());
     assert_eq!(done(thread.resume("yes").await).log, ["again yes"]);
 }
+
+/// A graph with another memory is otherwise the same graph.
+#[tokio::test]
+async fn its_metadata_with_another_memory() {
+    let graph = StateGraph::<Log>::new().add_node("a", || log("a")).add_edge(START, "a");
+    let graph = graph.compile().expect("a graph").with_checkpointer(MemorySaver::new());
+    let graph = graph.with_metadata("user", "ada").with_memory(Memory::PerThread);
+    let thread = graph.thread("1");
+    done(thread.invoke(log("in")).await);
+    let metadata = thread.get_state().await.expect("a look").metadata.clone().expect("metadata");
+    assert_eq!(metadata.extra.get("user"), Some(&"ada".into()));
+}

@@ -43,11 +43,12 @@ impl Db {
     }
 
     /// Leaves nothing beside the database that was not there before.
-    pub(crate) async fn close(self) {
+    pub(crate) async fn close(self) -> Result<(), Fail> {
         drop(self.saver);
         if let Some(sqlite) = self.sqlite {
-            sqlite.close().await;
+            sqlite.close().await?;
         }
+        Ok(())
     }
 
     /// The head of a thread that has to be there.

@@ -104,9 +104,13 @@ impl SqliteSaver {
     /// Closes the file, and completes when that is done. Clones keep it open; then this does nothing.
     ///
     /// A process that just ends leaves SQLite's files beside the database, which the next one to open it tidies up.
-    pub async fn close(self) {
-        if let Some(workers) = Arc::into_inner(self.workers) {
-            workers.close().await;
+    ///
+    /// # Errors
+    /// Something that a run under `Async` had committed could not be brought to the disk. The file is closed all the same.
+    pub async fn close(self) -> Result<(), Error> {
+        match Arc::into_inner(self.workers) {
+            Some(workers) => workers.close().await,
+            None => Ok(()),
         }
     }
 

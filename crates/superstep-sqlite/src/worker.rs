@@ -1,6 +1,8 @@
 //! The threads that own the connections.
 
+use std::any::Any;
 use std::convert::Infallible;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -36,6 +38,7 @@ pub(crate) struct Workers {
     patience: Patience,
     /// Whether the thread that writes is awake.
     awake: Arc<AtomicBool>,
+    fault: Fault,
     /// Ends when all threads have closed their connections.
     closed: mpsc::Receiver<Infallible>,
     writer: Sender<Box<dyn Job>>,
@@ -55,10 +58,12 @@ impl Workers {
         let (reading, others) = channel();
         let (log, requests) = Log::new();
         let awake = Arc::new(AtomicBool::new(false));
+        let fault = Fault::default();
         let writer = {
             let (path, name, options) = (path.to_owned(), name.clone(), options.clone());
-            let file = (options.synchronous == Synchronous::Full).then(|| log_of(&path));
-            let written = Written { log: Some(log), file, awake: awake.clone() };
+            let file = (options.synchronous == Synchronous::Full).then(|| path.clone());
+            let fault = fault.clone();
+            let written = Written { log: Some(log), file, awake: awake.clone(), fault };
             start("superstep-sqlite-writer", open.clone(), written, others, move || {
                 let db = connect(&path, &name, &options, opening)?;
                 set_up(&db, &name, &options)?;
@@ -85,7 +90,7 @@ impl Workers {
             answered(reads?, &name).await?;
         }
         let patience = Patience::new();
-        Ok(Self { name, patience, awake, closed, writer, readers: Some(readers) })
+        Ok(Self { name, patience, awake, fault, closed, writer, readers: Some(readers) })
     }
 
     pub(crate) async fn in_memory(options: &SqliteOptions, set_up: SetUp) -> Result<Self, Error> {
@@ -94,7 +99,8 @@ impl Workers {
         let (open, closed) = mpsc::channel(1);
         let (_, alone) = channel();
         let awake = Arc::new(AtomicBool::new(false));
-        let nowhere = Written { log: None, file: None, awake: awake.clone() };
+        let fault = Fault::default();
+        let nowhere = Written { log: None, file: None, awake: awake.clone(), fault: fault.clone() };
         let (ready, writer) = start("superstep-sqlite-memory", open, nowhere, alone, move || {
             let db = Connection::open_in_memory().during("opening a database in memory")?;
             schema::configure(&db, ":memory:", &options)?;
@@ -102,14 +108,18 @@ impl Workers {
             Ok(db)
         })?;
         answered(ready, &name).await?;
-        Ok(Self { name, patience: Patience::new(), awake, closed, writer, readers: None })
+        Ok(Self { name, patience: Patience::new(), awake, fault, closed, writer, readers: None })
     }
 
     /// Completes when all connections are closed.
-    pub(crate) async fn close(self) {
-        let Self { mut closed, writer, readers, .. } = self;
+    ///
+    /// # Errors
+    /// Something that was committed could not be brought to the disk, and nobody was told yet.
+    pub(crate) async fn close(self) -> Result<(), Error> {
+        let Self { mut closed, writer, readers, fault, .. } = self;
         drop((writer, readers));
         closed.recv().await;
+        fault.take().map_or(Ok(()), Err)
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -200,13 +210,35 @@ pub(crate) struct Written {
     pub(crate) file: Option<PathBuf>,
     /// Whether the thread that writes is awake.
     pub(crate) awake: Arc<AtomicBool>,
+    pub(crate) fault: Fault,
 }
 
-/// Where SQLite keeps its log.
-fn log_of(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
+/// What could not be brought to the disk when nobody waited for it. The next to write, or to close the file, is told.
+#[derive(Clone, Default)]
+pub(crate) struct Fault(Arc<Mutex<Option<Error>>>);
+
+impl Fault {
+    pub(crate) fn set(&self, error: Error) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+    }
+
+    pub(crate) fn take(&self) -> Option<Error> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// Where SQLite keeps its log: beside the file itself, whatever links or relative path led to it, and wherever this process
+/// goes later.
+fn log_of(db: &Connection, path: &Path) -> Result<PathBuf, Error> {
+    let path = match db.path().filter(|path| !path.is_empty()) {
+        Some(path) => PathBuf::from(path),
+        None => std::fs::canonicalize(path).map_err(|error| {
+            Error::backend(format!("finding the place of `{}`", path.display()), error)
+        })?,
+    };
+    let mut name = path.into_os_string();
     name.push("-wal");
-    name.into()
+    Ok(name.into())
 }
 
 /// Starts the thread that writes, on a connection it opens itself.
@@ -216,12 +248,19 @@ fn log_of(path: &Path) -> PathBuf {
 fn start(
     thread: &str,
     held: mpsc::Sender<Infallible>,
-    written: Written,
+    mut written: Written,
     others: Receiver<Infallible>,
     open: impl FnOnce() -> Result<Connection, Error> + Send + 'static,
 ) -> Result<Started, Error> {
     let (sender, jobs) = channel();
-    let ready = start_beside(thread, held, open, move |db| {
+    let path = written.file.take();
+    let open = move || {
+        let db = open()?;
+        let file = path.map(|path| log_of(&db, &path)).transpose()?;
+        Ok((db, file))
+    };
+    let ready = start_beside(thread, held, open, move |(db, file)| {
+        written.file.clone_from(file);
         Writer::new(db, written).serve(&jobs);
         let _ = others.recv();
     })?;
@@ -229,11 +268,11 @@ fn start(
 }
 
 /// Starts a thread that does something on a connection it opens itself.
-fn start_beside(
+fn start_beside<C: 'static>(
     thread: &str,
     held: impl Send + 'static,
-    open: impl FnOnce() -> Result<Connection, Error> + Send + 'static,
-    serve: impl FnOnce(&Connection) + Send + 'static,
+    open: impl FnOnce() -> Result<C, Error> + Send + 'static,
+    serve: impl FnOnce(&C) + Send + 'static,
 ) -> Result<Ready, Error> {
     let (ready, done) = oneshot::channel();
     spawn(thread, held, move || match open() {
@@ -331,7 +370,9 @@ where
 
     fn run(&mut self, db: &Connection) -> bool {
         self.begun.get_or_insert_with(Instant::now);
-        let result = (self.work)(db);
+        // A panic is the failure of this job. The thread, and everybody else's jobs, go on.
+        let result = catch_unwind(AssertUnwindSafe(|| (self.work)(db)));
+        let result = result.unwrap_or_else(|panic| Err(panicked(&*panic)));
         let succeeded = result.is_ok();
         self.result = Some(result);
         succeeded
@@ -347,6 +388,13 @@ where
         let took = self.begun.map(|begun| begun.elapsed()).unwrap_or_default();
         drop(self.reply.send(Done { result, took, _work: self.work }));
     }
+}
+
+fn panicked(panic: &(dyn Any + Send)) -> Error {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    let text = text.unwrap_or_else(|| "a panic without a text".to_owned());
+    Error::backend("work on the database panicked, which is a defect; nothing was changed", text)
 }
 
 /// The same failure, for the next of those it concerns.

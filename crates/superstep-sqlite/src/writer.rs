@@ -13,7 +13,7 @@ use superstep_checkpoint::Error;
 
 use crate::error::During;
 use crate::log::Log;
-use crate::worker::{Job, Purpose, Written, read};
+use crate::worker::{Fault, Job, Purpose, Written, read};
 
 /// How many requests are committed together at most. Beyond that the first would wait for the last without gain.
 const BATCH_MAX: usize = 512;
@@ -42,6 +42,7 @@ pub(crate) struct Writer<'a> {
     file: Option<PathBuf>,
     /// Tells others whether this thread is awake.
     awake: Arc<AtomicBool>,
+    fault: Fault,
     /// How far commits get now.
     reach: Lasting,
     /// Since when there is something that is committed and perhaps not on the disk.
@@ -50,8 +51,8 @@ pub(crate) struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     /// For a connection whose commits get to the disk if there is a `file`.
-    pub(crate) fn new(db: &'a Connection, Written { log, file, awake }: Written) -> Self {
-        Self { db, log, file, awake, reach: Lasting::Machine, behind: None }
+    pub(crate) fn new(db: &'a Connection, Written { log, file, awake, fault }: Written) -> Self {
+        Self { db, log, file, awake, fault, reach: Lasting::Machine, behind: None }
     }
 
     /// Does everything that comes, until nothing more can come.
@@ -98,14 +99,21 @@ impl<'a> Writer<'a> {
         jobs.recv().ok()
     }
 
-    /// Brings to the disk what is committed and not there. If that fails, the next commit has to get there, and tells why it
-    /// cannot.
+    /// Brings to the disk what is committed and not there. If that fails, the next to write or to close is told, and the next
+    /// commit has to get there.
     fn catch_up(&mut self) {
         let (Some(_), Some(file)) = (self.behind, &self.file) else { return };
         // No lock of SQLite's is on its log, so nothing is lost when this is closed.
         let opened = OpenOptions::new().write(true).open(file);
-        if opened.and_then(|file| file.sync_data()).is_ok() {
-            self.behind = None;
+        match opened.and_then(|file| file.sync_data()) {
+            Ok(()) => self.behind = None,
+            Err(error) => {
+                let what = format!(
+                    "what was committed before cannot be brought to the disk through `{}`, and may be lost if the machine stops",
+                    file.display()
+                );
+                self.fault.set(Error::backend(what, error));
+            }
         }
     }
 
@@ -115,6 +123,9 @@ impl<'a> Writer<'a> {
     /// them run again, each apart.
     fn commit_together(&mut self, mut jobs: Vec<Box<dyn Job>>) {
         let db = self.db;
+        if let Some(fault) = self.fault.take() {
+            return finish(jobs, Some(&fault));
+        }
         if let Err(error) = self.reach(&jobs).and_then(|()| begin(db)) {
             return finish(jobs, Some(&error));
         }

@@ -35,11 +35,11 @@ async fn a_closed_file_stands_alone() {
     let dir = Dir::new();
     let saver = SqliteSaver::open(dir.file()).await.expect("a file");
     Line::new("a").put(&saver).await;
-    saver.close().await;
+    saver.close().await.expect("closed");
     assert_eq!(names(&dir), ["threads.db"]);
     let saver = SqliteSaver::open_existing(dir.file()).await.expect("it is there now");
     assert!(saver.get("a", "", None).await.expect("read").is_some());
-    saver.close().await;
+    saver.close().await.expect("closed");
     assert_eq!(names(&dir), ["threads.db"]);
 }
 
@@ -54,7 +54,7 @@ async fn threads_are_listed_without_a_table_of_ours() {
         line.put(&saver).await;
         heads.push(line.put(&saver).await);
     }
-    saver.close().await;
+    saver.close().await.expect("closed");
     let db = Connection::open(dir.file()).expect("a file");
     let ours = "DROP TRIGGER superstep_head_added; DROP TRIGGER superstep_head_removed; \
                 DROP TABLE superstep_threads; DROP TABLE superstep_schema";
@@ -70,7 +70,7 @@ async fn threads_are_listed_without_a_table_of_ours() {
     assert!(rest.next.is_none());
     // It can be written to, and still has no table of ours.
     saver.put_writes("a", "", heads[2], writes(&[("n", 1)])).await.expect("stored");
-    saver.close().await;
+    saver.close().await.expect("closed");
     let db = Connection::open(dir.file()).expect("a file");
     let sql = "SELECT count(*) FROM sqlite_schema WHERE name LIKE 'superstep%'";
     assert_eq!(db.query_row(sql, [], |row| row.get::<_, i64>(0)).expect("a count"), 0);

@@ -66,7 +66,7 @@ async fn a_file_of_our_first_version_is_brought_up_to_date() {
     let saver = SqliteSaver::open(dir.file()).await.expect("a file");
     let mut line = Line::new("t");
     line.put(&saver).await;
-    saver.close().await;
+    saver.close().await.expect("closed");
     let raw = Connection::open(dir.file()).expect("a file");
     raw.execute_batch(
         "DROP TRIGGER superstep_head_added; DROP TRIGGER superstep_head_removed; \
@@ -91,7 +91,7 @@ async fn a_file_of_our_first_version_is_brought_up_to_date() {
         let page = saver.threads(ThreadQuery::new(5)).await.expect("a page");
         let listed: Vec<_> = page.threads.iter().map(|info| info.head).collect();
         assert_eq!(listed, [head], "as it is: {as_it_is}");
-        saver.close().await;
+        saver.close().await.expect("closed");
     }
     let raw = Connection::open(dir.file()).expect("a file");
     let version = "SELECT v FROM superstep_schema";

@@ -45,6 +45,6 @@ pub(super) async fn answer(
 /// `migrate`: the one command that makes or changes tables.
 pub(super) async fn migrate(url: Option<&str>, out: Out) -> Result<(), Fail> {
     let db = Db::make(url).await?;
-    db.close().await;
+    db.close().await?;
     out.either(&json!({ "migrated": true }), || "the tables are there and up to date".to_owned())
 }

@@ -41,8 +41,9 @@ pub(crate) async fn run(args: Args, out: Out) -> Result<ExitCode, Fail> {
         command => {
             let db = Db::open(args.db.as_deref()).await?;
             let ended = on_threads(command, &db, out).await;
-            db.close().await;
-            ended
+            let closed = db.close().await;
+            let ended = ended?;
+            closed.map(|()| ended)
         }
     }
 }

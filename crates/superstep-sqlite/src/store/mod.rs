@@ -213,7 +213,7 @@ fn refresh(db: &Connection, read: &[Item], now: SystemTime) -> Result<(), Error>
 /// back.
 fn later(last: &Mutex<SystemTime>, now: SystemTime) -> SystemTime {
     let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
-    *last = now.max(*last + Duration::from_micros(1));
+    *last = last.checked_add(Duration::from_micros(1)).map_or(now, |next| now.max(next));
     *last
 }
 

@@ -161,9 +161,16 @@ pub(super) fn put(
     (now, at): (SystemTime, SystemTime),
 ) -> Result<(), Error> {
     let what = || format!("storing item `{}`", put.key);
-    let before = get(db, &put.namespace, &put.key, now)?.map(|found| found.item);
+    let before = match get(db, &put.namespace, &put.key, now) {
+        Ok(found) => found.map(|found| found.item),
+        // What cannot be read can be replaced.
+        Err(Error::Codec(_)) => None,
+        Err(error) => return Err(error),
+    };
     let created = before.as_ref().map_or(at, |item| item.created_at);
-    let updated = before.map_or(at, |item| at.max(item.updated_at + Duration::from_micros(1)));
+    let later = before.and_then(|item| item.updated_at.checked_add(Duration::from_micros(1)));
+    let later = later.filter(|later| time::is_writable(*later));
+    let updated = later.map_or(at, |later| at.max(later));
     let until = ttl.and_then(|ttl| now.checked_add(ttl)).map(time::to_zoned_text);
     let minutes = ttl.map(|ttl| ttl.as_secs_f64() / 60.0);
     let sql = "INSERT INTO store (prefix, key, value, created_at, updated_at, expires_at, ttl_minutes) \
@@ -252,16 +259,21 @@ fn found(row: &Row<'_>, now: SystemTime) -> Result<Option<Found>, Error> {
     let value: serde_json::Value = value.ok_or_else(|| {
         Error::codec(format_args!("item `{key}` of the store cannot be read: its value is no JSON"))
     })?;
-    let when = |at| {
-        let text = row.get_ref(at).ok().and_then(|text| text.as_str_or_null().ok().flatten());
-        text.and_then(time::from_text).unwrap_or(SystemTime::UNIX_EPOCH)
+    let when = |at| match row.get_ref(at).during(what)? {
+        ValueRef::Null => Ok(SystemTime::UNIX_EPOCH),
+        text => text.as_str().ok().and_then(time::from_text).ok_or_else(|| {
+            Error::codec(format_args!(
+                "item `{key}` of the store cannot be read: its time is none that is understood"
+            ))
+        }),
     };
+    let (created_at, updated_at) = (when(3)?, when(4)?);
     let item = Item {
         namespace: labels(&row.get::<_, String>(0).during(what)?),
         key,
         value: Value::from(value),
-        created_at: when(3),
-        updated_at: when(4),
+        created_at,
+        updated_at,
         score: None,
     };
     let expires = !matches!(row.get_ref(6).during(what)?, ValueRef::Null);

@@ -29,11 +29,18 @@ pub(super) fn from_text(text: &str) -> Option<SystemTime> {
     let mut time = time.splitn(3, ':').map(str::parse::<u64>);
     let (hour, minute, second) = (time.next()?.ok()?, time.next()?.ok()?, time.next()?.ok()?);
     let micros: u64 = format!("{fraction:0<6}").get(..6)?.parse().ok()?;
-    if !(1970..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+    let date =
+        (1970..=9999).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day);
+    if !date || hour > 23 || minute > 59 || second > 59 {
         return None;
     }
     let seconds = days(year, month, day) * DAY + hour * 3600 + minute * 60 + second;
     Some(UNIX_EPOCH + Duration::from_secs(seconds) + Duration::from_micros(micros))
+}
+
+/// Whether a time can be written so that it is read again: its year has four digits.
+pub(super) fn is_writable(time: SystemTime) -> bool {
+    from_text(&to_text(time)).is_some()
 }
 
 /// Year, month and day from days since 1970, after the usual reckoning in eras of 400 years that begin in March.
@@ -69,13 +76,18 @@ mod tests {
         }
     }
 
+    const LEAP: &str = "9999-12-31 23:59:60";
+    const ABSURD: &str = "2026-01-01 18446744073709551615:00:00";
+
     #[test]
     fn times_of_the_other_engine_are_read() {
         let wanted = Some(UNIX_EPOCH + Duration::from_secs(951_782_400));
         assert_eq!(from_text("2000-02-29 00:00:00"), wanted);
         assert_eq!(from_text("2000-02-29T00:00:00+00:00"), wanted);
         assert_eq!(to_text(UNIX_EPOCH), "1970-01-01 00:00:00.000000");
-        for text in ["", "now", "2000-02-29", "2000-13-01 00:00:00", "0000-00-00 00:00:00"] {
+        for text in
+            ["", "now", "2000-02-29", "2000-13-01 00:00:00", "0000-00-00 00:00:00", ABSURD, LEAP]
+        {
             assert_eq!(from_text(text), None, "{text}");
         }
     }

@@ -8,7 +8,7 @@ use superstep_checkpoint::Error;
 use tokio::sync::oneshot;
 
 use super::{BEHIND_MAX, Lasting, Writer, apart};
-use crate::worker::{Done, Job, Purpose, Request, Written};
+use crate::worker::{Done, Fault, Job, Purpose, Request, Written};
 
 type Work = Box<dyn Fn(&Connection) -> Result<(), Error> + Send>;
 type Answer = oneshot::Receiver<Done<(), Work>>;
@@ -20,7 +20,7 @@ fn database() -> Connection {
 }
 
 fn nowhere() -> Written {
-    Written { log: None, file: None, awake: Arc::default() }
+    Written { log: None, file: None, awake: Arc::default(), fault: Fault::default() }
 }
 
 fn note(db: &Connection, n: i64) -> Result<(), Error> {
@@ -194,13 +194,43 @@ fn what_is_not_on_the_disk_gets_there_soon() {
     assert!(writer.behind.is_none());
 }
 
-/// Nobody waits for it who could be told, so it must not be forgotten.
+/// Nobody waits for it who could be told, so the next one is, and it must not be forgotten.
 #[test]
-fn what_could_not_be_brought_to_the_disk_is_tried_again() {
+fn what_could_not_be_brought_to_the_disk_is_told_and_tried_again() {
     let (db, log) = (database(), Log::new("gone"));
     let mut writer = Writer::new(&db, Written { file: Some(log.0.clone()), ..nowhere() });
     commit(&mut writer, &[Lasting::Process], 1);
     std::fs::remove_file(&log.0).expect("removed");
     writer.catch_up();
     assert!(writer.behind.is_some());
+    let (job, mut answer) = request(|db| note(db, 1));
+    writer.commit_together(vec![job]);
+    let error = answer.try_recv().expect("an answer").result.expect_err("it is told").to_string();
+    assert!(error.contains("disk") && error.contains("gone"), "{error}");
+    assert!(notes(&db).is_empty());
+    let (job, mut answer) = request(|db| note(db, 1));
+    writer.commit_together(vec![job]);
+    answer.try_recv().expect("an answer").result.expect("it goes on");
+    assert!(writer.behind.is_none(), "a commit that gets to the disk takes it along");
+}
+
+/// A panic is the failure of one job, not the end of the thread.
+#[test]
+fn a_job_that_panics_fails_alone() {
+    for changes in [None, Some(2)] {
+        let db = database();
+        let panics = move |db: &Connection| {
+            changes.map_or(Ok(()), |n| note(db, n))?;
+            panic!("a defect")
+        };
+        let requests = vec![request(|db| note(db, 1)), request(panics), request(|db| note(db, 3))];
+        assert_eq!(serve(&db, requests), [true, false, true], "{changes:?}");
+        assert_eq!(notes(&db), [1, 3], "{changes:?}");
+        let (look, mut seen) = Request::new(Purpose::Look, Box::new(panics) as Work);
+        crate::worker::read(&db, Box::new(look));
+        let error = seen.try_recv().expect("an answer").result.expect_err("a panic");
+        let cause = std::error::Error::source(&error).expect("a cause").to_string();
+        assert_eq!(cause, "a defect");
+        assert_eq!(notes(&db), [1, 3], "{changes:?}");
+    }
 }

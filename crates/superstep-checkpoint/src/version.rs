@@ -13,7 +13,7 @@ impl Version {
     pub fn after(previous: u64, random: u64) -> Self {
         // 53 bits are what a float can hold, so the text is what another engine would print.
         let fraction = (random >> 11) as f64 / (1u64 << 53) as f64;
-        Self(format!("{:032}.{fraction:0>16}", previous + 1).into())
+        Self(format!("{:032}.{fraction:0>16}", u128::from(previous) + 1).into())
     }
 
     /// A version as it was stored.
@@ -21,9 +21,9 @@ impl Version {
         Self(text.into())
     }
 
-    /// The number in front of the first dot; 0 if there is none.
-    pub fn number(&self) -> u64 {
-        self.0.split('.').next().and_then(|digits| digits.parse().ok()).unwrap_or(0)
+    /// The number in front of the first dot; nothing if there is none, or one of more than 64 bits.
+    pub fn number(&self) -> Option<u64> {
+        self.0.split('.').next().and_then(|digits| digits.parse().ok())
     }
 
     /// The version as text.
@@ -52,7 +52,11 @@ mod tests {
     fn versions_print_as_the_reference_does_and_sort_by_number() {
         let half = Version::after(6, 1 << 63);
         assert_eq!(half.as_str(), "00000000000000000000000000000007.00000000000000.5");
-        assert_eq!(half.number(), 7);
+        assert_eq!(half.number(), Some(7));
         assert!(Version::after(9, 0) > Version::after(8, u64::MAX));
+        let beyond = Version::after(u64::MAX, 0);
+        assert!(beyond > Version::after(u64::MAX - 1, 0));
+        assert_eq!(beyond.number(), None);
+        assert_eq!(Version::from_text("newest").number(), None);
     }
 }

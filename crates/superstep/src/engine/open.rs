@@ -57,7 +57,9 @@ impl Driver {
         if !self.is_nested() {
             self.bound_replay(&start, &input);
         }
-        self.stop = self.step + i64::try_from(self.limit).unwrap_or(i64::MAX / 2) + 1;
+        // A limit that cannot be reached is none.
+        let limit = i64::try_from(self.limit).unwrap_or(i64::MAX);
+        self.stop = self.step.saturating_add(limit).saturating_add(1);
         self.begin(input, &start).await
     }
 

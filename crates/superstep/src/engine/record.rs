@@ -81,7 +81,8 @@ impl Recorder {
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
         let mixed = self.random ^ (self.random >> 29);
-        let text = Version::after(number - 1, mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        let text =
+            Version::after(number.saturating_sub(1), mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
         self.texts.insert(number, text.clone());
         text
     }
@@ -230,7 +231,7 @@ impl Recorder {
                 let name = &layout.controls[*control].name;
                 // A version that was seen is the one that was stored with its channel, or one stored before.
                 let kept = self.seen.get(&def.name).and_then(|seen| seen.get(name)).cloned();
-                let text = kept.filter(|text| text.number() == *version);
+                let text = kept.filter(|text| text.number() == Some(*version));
                 entry.insert_mut(name.clone(), text.unwrap_or_else(|| self.text(*version)));
             }
             self.seen.insert_mut(def.name.clone(), entry);
@@ -263,7 +264,8 @@ impl Recorder {
         let mut entry = SharedMap::new_sync();
         for (slot, version) in seen.iter().enumerate().filter(|(_, version)| **version > 0) {
             let name = self.names[slot].clone();
-            let kept = self.versions.get(&name).filter(|text| text.number() == *version).cloned();
+            let kept =
+                self.versions.get(&name).filter(|text| text.number() == Some(*version)).cloned();
             let text = kept.unwrap_or_else(|| self.text(*version));
             entry.insert_mut(name, text);
         }
@@ -294,13 +296,14 @@ impl Recorder {
         stored: &Stored,
         saver: &AnyCheckpointer,
     ) -> Result<Head, Error> {
+        check_step(stored)?;
         let mut head = Head::new(layout);
         let checkpoint = &*old::migrated(layout, stored)?;
         self.values = checkpoint.channel_values.clone();
         self.versions = checkpoint.channel_versions.clone();
         self.seen = checkpoint.versions_seen.clone();
         for (name, version) in &checkpoint.channel_versions {
-            let number = version.number();
+            let number = number_of(stored, name, version)?;
             head.newest = head.newest.max(number);
             self.texts.entry(number).or_insert_with(|| version.clone());
             if let Some(slot) = layout.slot_by_name.get(name) {
@@ -316,7 +319,7 @@ impl Recorder {
             }
         }
         self.replay_deltas(layout, &mut head, stored, saver).await?;
-        self.load_seen(layout, &mut head, checkpoint);
+        self.load_seen(layout, &mut head, stored, checkpoint)?;
         for (name, counts) in &stored.metadata.delta_counters {
             if let Some(at) = layout.slot_by_name.get(name) {
                 self.counters.insert(*at, *counts);
@@ -363,20 +366,53 @@ impl Recorder {
         Ok(())
     }
 
-    fn load_seen(&self, layout: &Layout, head: &mut Head, checkpoint: &Checkpoint) {
-        let number = |version: Option<&Version>| version.map_or(0, Version::number);
+    fn load_seen(
+        &self,
+        layout: &Layout,
+        head: &mut Head,
+        stored: &Stored,
+        checkpoint: &Checkpoint,
+    ) -> Result<(), Error> {
         for (name, seen) in &checkpoint.versions_seen {
+            let number = |channel: &Arc<str>| match seen.get(channel) {
+                Some(version) => number_of(stored, channel, version),
+                None => Ok(0),
+            };
             if let Some(node) = layout.node(name) {
                 let triggers = layout.nodes[node].triggers.iter();
-                let versions =
-                    triggers.map(|control| number(seen.get(&layout.controls[*control].name)));
-                head.seen[node] = Some(versions.collect());
+                let versions = triggers.map(|control| number(&layout.controls[*control].name));
+                head.seen[node] = Some(versions.collect::<Result<_, _>>()?);
             } else if &**name == INTERRUPT {
-                let versions = self.names.iter().map(|name| number(seen.get(name)));
-                head.seen_interrupt = Some(versions.collect());
+                let versions = self.names.iter().map(number);
+                head.seen_interrupt = Some(versions.collect::<Result<_, _>>()?);
             }
         }
+        Ok(())
     }
+}
+
+/// Steps and versions are counted up from what is stored, and are never as great as this unless somebody has damaged it.
+const COUNT_MAX: i64 = i64::MAX / 2;
+
+/// Refuses a checkpoint whose step cannot be followed by others.
+fn check_step(stored: &Stored) -> Result<(), Error> {
+    let step = stored.metadata.step;
+    if (-2..=COUNT_MAX).contains(&step) {
+        return Ok(());
+    }
+    Err(Error::codec(format_args!(
+        "checkpoint {} on thread `{}` cannot be read: its step {step} is out of range",
+        stored.checkpoint.id, stored.thread
+    )))
+}
+
+/// The number of a version, which others can follow.
+fn number_of(stored: &Stored, channel: &str, version: &Version) -> Result<u64, Error> {
+    let number = version.number().filter(|number| *number <= COUNT_MAX.unsigned_abs());
+    number.ok_or_else(|| {
+        let error = Error::codec(format_args!("its version `{version}` has no number in range"));
+        damaged(stored, channel, &error)
+    })
 }
 
 fn is_delta(layout: &Layout, slot: Slot) -> bool {

@@ -272,12 +272,12 @@ impl Task {
 
     /// How many supersteps are left before the recursion limit.
     pub fn remaining_steps(&self) -> i64 {
-        self.inner.superstep.stop - self.inner.superstep.number
+        self.inner.superstep.stop.saturating_sub(self.inner.superstep.number)
     }
 
     /// Whether this is the last superstep before the recursion limit.
     pub fn is_last_step(&self) -> bool {
-        self.inner.superstep.number == self.inner.superstep.stop - 1
+        self.inner.superstep.number == self.inner.superstep.stop.saturating_sub(1)
     }
 
     /// Long-term memory, if the graph has one.

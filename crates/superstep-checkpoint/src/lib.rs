@@ -25,6 +25,7 @@ mod id;
 mod maintain;
 mod memory;
 mod saver;
+mod storage;
 mod store;
 mod value;
 mod version;
@@ -43,6 +44,7 @@ pub use maintain::{
 };
 pub use memory::MemorySaver;
 pub use saver::{AnyCheckpointer, Checkpointer, DeltaHistory, WritePlace};
+pub use storage::StorageId;
 pub use store::{
     AnyStore, Comparison, Condition, Distance, Expiry, Indexing, Item, MemoryStore, Namespace,
     NamespaceQuery, PutItem, Search, Store, StoreAnswer, StoreOp, VectorIndex, Vectors,

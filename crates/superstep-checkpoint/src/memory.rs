@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::{
     Blob, Checkpoint, CheckpointId, Checkpointer, DeltaHistory, Error, Inventory, Metadata,
-    PendingWrite, Prune, Put, Query, Stored, TaskId, TaskWrites, ThreadPage, ThreadQuery,
-    reserved_index, wire,
+    PendingWrite, Prune, Put, Query, StorageId, Stored, TaskId, TaskWrites, ThreadPage,
+    ThreadQuery, reserved_index, wire,
 };
 
 /// Keeps checkpoints in memory, for tests and for runs that need not outlive the process.
@@ -58,6 +58,10 @@ impl fmt::Debug for MemorySaver {
 }
 
 impl Checkpointer for MemorySaver {
+    fn storage(&self) -> Option<StorageId> {
+        Some(StorageId::shared(&self.0))
+    }
+
     async fn put(&self, put: Put) -> Result<(), Error> {
         store(&mut self.lock(), put)
     }

@@ -5,8 +5,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use crate::{
-    Blob, CheckpointId, Error, Inventory, PendingWrite, Prune, Put, Query, Stored, TaskId,
-    TaskWrites, ThreadPage, ThreadQuery, Version, wire,
+    Blob, CheckpointId, Error, Inventory, PendingWrite, Prune, Put, Query, StorageId, Stored,
+    TaskId, TaskWrites, ThreadPage, ThreadQuery, Version, wire,
 };
 
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -135,6 +135,14 @@ pub trait Checkpointer: Send + Sync + 'static {
     /// [`Conflict`](Error::Conflict). `false`, which is the default, if calls may overtake each other.
     fn in_order(&self) -> bool {
         false
+    }
+
+    /// Where the threads are kept. Savers that keep the same threads say the same, as far as this process can tell.
+    ///
+    /// While a run works on a thread, the same process starts no other run on it. `None`, which is the default, stands for
+    /// an id that only this saver has, once it is an [`AnyCheckpointer`], with the clones of that.
+    fn storage(&self) -> Option<StorageId> {
+        None
     }
 
     /// Copies all namespaces, checkpoints and writes of a thread to one that does not exist yet, in one go.
@@ -272,33 +280,45 @@ async fn walk_deltas<C: Checkpointer + ?Sized>(
 
 /// Any saver, cheap to clone.
 #[derive(Clone)]
-pub struct AnyCheckpointer(Arc<dyn Erased>);
+pub struct AnyCheckpointer {
+    saver: Arc<dyn Erased>,
+    storage: StorageId,
+}
 
 impl AnyCheckpointer {
     /// Wraps a saver.
     pub fn new(saver: impl Checkpointer) -> Self {
-        Self(Arc::new(saver))
+        let storage = saver.storage().unwrap_or_else(StorageId::unique);
+        Self { saver: Arc::new(saver), storage }
+    }
+
+    /// Where the threads are kept. See [`Checkpointer::storage`].
+    pub fn storage(&self) -> StorageId {
+        self.storage
     }
 
     /// See [`Checkpointer::put`].
     pub async fn put(&self, put: Put) -> Result<(), Error> {
-        self.0.put(put).await
+        self.saver.put(put).await
     }
 
     /// See [`Checkpointer::put_all`].
     pub async fn put_all(&self, puts: Vec<Put>) -> Result<(), Error> {
-        self.0.put_all(puts).await
+        self.saver.put_all(puts).await
     }
 
     /// See [`Checkpointer::relaxed`]; itself, if there is nothing to be gained.
     #[must_use]
     pub fn relaxed(self) -> Self {
-        self.0.relaxed().unwrap_or(self)
+        match self.saver.relaxed() {
+            Some(saver) => Self { saver, storage: self.storage },
+            None => self,
+        }
     }
 
     /// See [`Checkpointer::in_order`].
     pub fn in_order(&self) -> bool {
-        self.0.in_order()
+        self.saver.in_order()
     }
 
     /// See [`Checkpointer::put_writes`].
@@ -309,7 +329,7 @@ impl AnyCheckpointer {
         checkpoint: CheckpointId,
         writes: Vec<TaskWrites>,
     ) -> Result<(), Error> {
-        self.0.put_writes(thread, ns, checkpoint, writes).await
+        self.saver.put_writes(thread, ns, checkpoint, writes).await
     }
 
     /// See [`Checkpointer::get`].
@@ -319,17 +339,17 @@ impl AnyCheckpointer {
         ns: &str,
         id: Option<CheckpointId>,
     ) -> Result<Option<Stored>, Error> {
-        self.0.get(thread, ns, id).await
+        self.saver.get(thread, ns, id).await
     }
 
     /// See [`Checkpointer::list`].
     pub async fn list(&self, query: Query) -> Result<Vec<Stored>, Error> {
-        self.0.list(query).await
+        self.saver.list(query).await
     }
 
     /// See [`Checkpointer::delete_thread`].
     pub async fn delete_thread(&self, thread: &str) -> Result<(), Error> {
-        self.0.delete_thread(thread).await
+        self.saver.delete_thread(thread).await
     }
 
     /// See [`Checkpointer::delta_history`].
@@ -340,32 +360,32 @@ impl AnyCheckpointer {
         id: CheckpointId,
         channels: &[Arc<str>],
     ) -> Result<BTreeMap<Arc<str>, DeltaHistory>, Error> {
-        self.0.delta_history(thread, ns, id, channels).await
+        self.saver.delta_history(thread, ns, id, channels).await
     }
 
     /// See [`Checkpointer::copy_thread`].
     pub async fn copy_thread(&self, from: &str, to: &str) -> Result<(), Error> {
-        self.0.copy_thread(from, to).await
+        self.saver.copy_thread(from, to).await
     }
 
     /// See [`Checkpointer::delete_for_runs`].
     pub async fn delete_for_runs(&self, runs: &[String]) -> Result<(), Error> {
-        self.0.delete_for_runs(runs).await
+        self.saver.delete_for_runs(runs).await
     }
 
     /// See [`Checkpointer::prune`].
     pub async fn prune(&self, prune: Prune) -> Result<usize, Error> {
-        self.0.prune(prune).await
+        self.saver.prune(prune).await
     }
 
     /// See [`Checkpointer::threads`].
     pub async fn threads(&self, query: ThreadQuery) -> Result<ThreadPage, Error> {
-        self.0.threads(query).await
+        self.saver.threads(query).await
     }
 
     /// See [`Checkpointer::inventory`].
     pub async fn inventory(&self) -> Result<Inventory, Error> {
-        self.0.inventory().await
+        self.saver.inventory().await
     }
 }
 
@@ -379,7 +399,7 @@ impl fmt::Debug for AnyCheckpointer {
 trait Erased: Send + Sync {
     fn put(&self, put: Put) -> BoxFuture<'_, Result<(), Error>>;
     fn put_all(&self, puts: Vec<Put>) -> BoxFuture<'_, Result<(), Error>>;
-    fn relaxed(&self) -> Option<AnyCheckpointer>;
+    fn relaxed(&self) -> Option<Arc<dyn Erased>>;
     fn in_order(&self) -> bool;
     fn put_writes<'a>(
         &'a self,
@@ -419,8 +439,8 @@ impl<C: Checkpointer> Erased for C {
         Box::pin(Checkpointer::put_all(self, puts))
     }
 
-    fn relaxed(&self) -> Option<AnyCheckpointer> {
-        Checkpointer::relaxed(self).map(AnyCheckpointer::new)
+    fn relaxed(&self) -> Option<Arc<dyn Erased>> {
+        Checkpointer::relaxed(self).map(|saver| Arc::new(saver) as Arc<dyn Erased>)
     }
 
     fn in_order(&self) -> bool {

@@ -44,7 +44,7 @@ use std::sync::Arc;
 
 use superstep_checkpoint::{
     Blob, Checkpoint, CheckpointId, Checkpointer, DeltaHistory, Error, Expected, Inventory,
-    PendingWrite, Prune, Put, Query, SharedMap, Stored, TaskId, TaskWrites, ThreadPage,
+    PendingWrite, Prune, Put, Query, SharedMap, StorageId, Stored, TaskId, TaskWrites, ThreadPage,
     ThreadQuery, reserved_index, wire,
 };
 
@@ -223,6 +223,10 @@ impl<C: Checkpointer> Checkpointer for Encrypted<C> {
             }
         }
         self.inner.put_all(sealed).await
+    }
+
+    fn storage(&self) -> Option<StorageId> {
+        self.inner.storage()
     }
 
     fn relaxed(&self) -> Option<Self> {

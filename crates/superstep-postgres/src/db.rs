@@ -13,7 +13,7 @@ use deadpool_postgres::{
     ClientWrapper, Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod, Runtime,
 };
 use futures_util::future::{join, join_all, try_join_all};
-use superstep_checkpoint::Error;
+use superstep_checkpoint::{Error, StorageId};
 use tokio::time::Instant;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
@@ -103,6 +103,11 @@ pub(crate) enum Attempt {
 }
 
 impl Db {
+    /// The same for all who connect with the same settings, of which the password is not one.
+    pub(crate) fn storage(&self) -> StorageId {
+        StorageId::named(&format!("{:?}", self.config))
+    }
+
     pub(crate) fn new(options: &Options) -> Result<Self, Error> {
         let (config, connector) = options.driver()?;
         let manager_config = ManagerConfig { recycling_method: RecyclingMethod::Fast };

@@ -60,8 +60,8 @@ use std::sync::Arc;
 
 use rusqlite::Connection;
 use superstep_checkpoint::{
-    CheckpointId, Checkpointer, DeltaHistory, Error, Inventory, Prune, Put, Query, Stored,
-    TaskWrites, ThreadPage, ThreadQuery,
+    CheckpointId, Checkpointer, DeltaHistory, Error, Inventory, Prune, Put, Query, StorageId,
+    Stored, TaskWrites, ThreadPage, ThreadQuery,
 };
 
 use worker::{Opening, Workers};
@@ -75,11 +75,23 @@ pub struct SqliteSaver {
     workers: Arc<Workers>,
     /// How long the steps of runs have to last.
     lasting: Lasting,
+    storage: StorageId,
 }
 
 impl SqliteSaver {
     fn new(workers: Workers) -> Self {
-        Self { workers: Arc::new(workers), lasting: Lasting::Machine }
+        let workers = Arc::new(workers);
+        let storage = StorageId::shared(&workers);
+        Self { workers, lasting: Lasting::Machine, storage }
+    }
+
+    /// A saver on an open file. The same file opened a second time is the same storage.
+    fn on_file(workers: Workers, path: &Path) -> Self {
+        let mut saver = Self::new(workers);
+        if let Ok(path) = path.canonicalize() {
+            saver.storage = StorageId::named(&path);
+        }
+        saver
     }
 
     /// Opens a file, making it and its tables if they are not there.
@@ -143,7 +155,7 @@ impl SqliteOptions {
     /// As [`SqliteSaver::open`].
     pub async fn open(self, path: impl AsRef<Path>) -> Result<SqliteSaver, Error> {
         let workers = Workers::open(path.as_ref(), &self, Opening::OrMake, schema::set_up);
-        Ok(SqliteSaver::new(workers.await?))
+        Ok(SqliteSaver::on_file(workers.await?, path.as_ref()))
     }
 
     /// Opens a file as it is with these options; see [`SqliteSaver::open_existing`].
@@ -156,7 +168,7 @@ impl SqliteOptions {
             return Err(Error::invalid(format_args!("there is no file `{}`", path.display())));
         }
         let workers = Workers::open(path, &self, Opening::AsItIs, schema::verify);
-        Ok(SqliteSaver::new(workers.await?))
+        Ok(SqliteSaver::on_file(workers.await?, path))
     }
 }
 
@@ -182,8 +194,12 @@ impl Checkpointer for SqliteSaver {
     }
 
     fn relaxed(&self) -> Option<Self> {
-        let relaxed = || Self { workers: self.workers.clone(), lasting: Lasting::Process };
+        let relaxed = || Self { lasting: Lasting::Process, ..self.clone() };
         (self.lasting == Lasting::Machine).then(relaxed)
+    }
+
+    fn storage(&self) -> Option<StorageId> {
+        Some(self.storage)
     }
 
     /// There is one thread that writes.

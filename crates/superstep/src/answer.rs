@@ -11,7 +11,7 @@ use crate::engine::names::RESUME;
 use crate::error::RunError;
 
 /// Stores the answer to a question that waits on a thread. Nothing runs: whoever runs the graph next with no input takes the
-/// answer up.
+/// answer up. If the run that asked is still alive, it goes on with the answer when its superstep stops.
 ///
 /// The graph is not needed, so a program that only shows questions can answer them. Without `id`, the one question that is
 /// open is answered. Returns the question.

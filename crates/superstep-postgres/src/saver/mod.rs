@@ -15,8 +15,8 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 use superstep_checkpoint::{
-    CheckpointId, Checkpointer, DeltaHistory, Error, Inventory, Prune, Put, Query, Stored,
-    TaskWrites, ThreadPage, ThreadQuery,
+    CheckpointId, Checkpointer, DeltaHistory, Error, Inventory, Prune, Put, Query, StorageId,
+    Stored, TaskWrites, ThreadPage, ThreadQuery,
 };
 use tokio_postgres::types::Type;
 
@@ -100,6 +100,10 @@ const LIST: &str = concat!(
 );
 
 impl Checkpointer for PostgresSaver {
+    fn storage(&self) -> Option<StorageId> {
+        Some(self.db.storage())
+    }
+
     async fn put(&self, put: Put) -> Result<(), Error> {
         store::put(&self.db, &put).await
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use superstep_checkpoint::{
-    Blob, Ext, Interrupt, InterruptId, Map, Query, Stored, TaskId, TaskWrites, Value,
+    Blob, Error, Ext, Interrupt, InterruptId, Map, Query, Stored, TaskId, TaskWrites, Value,
 };
 
 use super::drive::{CommandInput, Driver, Input, Resume};
@@ -285,13 +285,69 @@ impl Driver {
     pub(super) async fn claim(&mut self, mut writes: Vec<TaskWrites>) -> Result<(), RunError> {
         let claim = &mut self.pending.claim;
         let known = claim.stored.take();
-        let blob = claim_of(&claim.answers)?;
+        claim.run = Some(uuid::Uuid::new_v4().to_string());
+        let blob = claim_of(claim.run.as_deref(), &claim.answers)?;
         let writer = TaskWrites::new(TaskId::CLAIM, "", vec![(RESUME.into(), blob.clone())]);
         writes.push(writer.expecting(RESUME, known));
         claim.stored = Some(blob);
         self.put_writes(writes).await?;
         self.owns = true;
         Ok(())
+    }
+
+    /// Stores the last writes of a superstep that stops, if this run still has the thread.
+    ///
+    /// Another process may have taken the thread meanwhile, and answered what this run is about to report as open. Somebody
+    /// may also have left an answer without running anything; then the run still has the thread.
+    pub(super) async fn put_last_writes(
+        &mut self,
+        writes: Vec<TaskWrites>,
+    ) -> Result<(), RunError> {
+        let (Some(saver), Some(thread), false) =
+            (self.setting.saver.clone(), self.setting.run.thread.clone(), self.is_nested())
+        else {
+            return Ok(self.put_writes(writes).await?);
+        };
+        loop {
+            let known = self.pending.claim.stored.clone();
+            let mut writes = writes.clone();
+            writes.push(TaskWrites::new(TaskId::CLAIM, "", Vec::new()).expecting(RESUME, known));
+            let overtaken = match self.put_writes(writes).await {
+                Err(error @ Error::Overtaken { .. }) => error,
+                stored => return Ok(stored?),
+            };
+            let head = saver.get(&thread, "", None).await?;
+            let Some(head) = head.filter(|head| head.checkpoint.id == self.id) else {
+                return Err(overtaken.into());
+            };
+            let now = Pending::from_stored(&head.writes)?.claim;
+            if now.run != self.pending.claim.run || now.stored == self.pending.claim.stored {
+                return Err(overtaken.into());
+            }
+            self.pending.claim = now;
+            self.answered_meanwhile = true;
+        }
+    }
+
+    /// Goes on with answers that were left while the superstep ran, if there are any. Returns whether there are.
+    pub(super) async fn take_up_answers(&mut self) -> Result<bool, RunError> {
+        let left = std::mem::take(&mut self.answered_meanwhile);
+        let (Some(saver), Some(thread)) = (&self.setting.saver, &self.setting.run.thread) else {
+            return Ok(false);
+        };
+        if !left || self.setting.run.durability == Durability::Exit {
+            return Ok(false);
+        }
+        let Some(stored) = saver.get(thread, &self.setting.ns, Some(self.id)).await? else {
+            return Ok(false);
+        };
+        self.pending = Pending::from_stored(&stored.writes)?;
+        self.resuming = Some(true);
+        self.replaying = false;
+        self.head.seen_interrupt = Some(self.head.versions.clone().into());
+        self.head.news.interrupt = true;
+        self.carry_answers();
+        Ok(true)
     }
 
     /// Answers that are carried to graphs inside tasks reach whoever asked for them in this run.
@@ -403,10 +459,12 @@ impl Driver {
     }
 }
 
-/// What says that a run has taken the thread. No two runs say the same.
-fn claim_of(answers: &Map) -> Result<Blob, superstep_checkpoint::Error> {
+/// What says that a run has taken the thread, and what was answered. No two runs say the same.
+fn claim_of(run: Option<&str>, answers: &Map) -> Result<Blob, superstep_checkpoint::Error> {
     let mut claim = Map::new();
-    claim.insert("run".into(), Value::from(uuid::Uuid::new_v4().to_string()));
+    if let Some(run) = run {
+        claim.insert("run".into(), Value::from(run));
+    }
     claim.insert("answers".into(), Value::Map(answers.clone()));
     Blob::from_value(&Value::Map(claim))
 }
@@ -459,7 +517,8 @@ impl<'a> OpenThread<'a> {
         })
     }
 
-    /// The claim on the thread, with one more answer. Whoever takes the thread up at the same time finds it changed.
+    /// The claim on the thread, with one more answer. Whoever takes the thread up at the same time finds it changed. A run
+    /// that has the thread keeps it, and finds the answer when its superstep stops.
     pub(crate) fn claim_with(
         &self,
         id: &InterruptId,
@@ -468,7 +527,8 @@ impl<'a> OpenThread<'a> {
         let claim = &self.pending.claim;
         let mut answers = claim.answers.clone();
         answers.insert(id.to_string(), answer.clone());
-        let writer = TaskWrites::new(TaskId::CLAIM, "", vec![(RESUME.into(), claim_of(&answers)?)]);
+        let claimed = claim_of(claim.run.as_deref(), &answers)?;
+        let writer = TaskWrites::new(TaskId::CLAIM, "", vec![(RESUME.into(), claimed)]);
         Ok(writer.expecting(RESUME, claim.stored.clone()))
     }
 

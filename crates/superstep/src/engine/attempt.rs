@@ -13,6 +13,7 @@ use tracing::Span;
 
 use super::head::{StartValue, Write};
 use super::layout::NodeDef;
+use super::live;
 use super::output::{Unwritten, Written, writes_of};
 use super::probe::{self, Attempt, Way};
 use super::sink::{EMITTED_MAX, Turn};
@@ -231,8 +232,10 @@ async fn run_spawned<T: Send + 'static>(
     timeout: Option<TimeoutPolicy>,
 ) -> Result<Ran<T>, NodeError> {
     let watched = Watched { future: Some(future), task: task.clone(), span: span::task(task) };
-    let turn = Turn::new(task.inner.superstep.setting.run.sink.clone());
-    let mut handle = AbortOnDrop(tokio::spawn(Spawned { watched, turn }));
+    let run = &task.inner.superstep.setting.run;
+    let turn = Turn::new(run.sink.clone());
+    let spawned = Spawned { watched, turn, _alive: run.life.spawned() };
+    let mut handle = AbortOnDrop(tokio::spawn(spawned));
     match limited(&mut handle.0, task, timeout).await? {
         Ok(ended) => ended,
         Err(error) => match error.try_into_panic() {
@@ -269,6 +272,8 @@ impl<T> Drop for AbortOnDrop<T> {
 struct Spawned<T> {
     watched: Watched<'static, T, Task>,
     turn: Turn,
+    /// Dropped last: until then no other run may begin on the thread.
+    _alive: Option<live::Spawned>,
 }
 
 impl<T> Future for Spawned<T> {

@@ -16,6 +16,7 @@ use super::entry::Entry;
 use super::futures::Saving;
 use super::head::{Head, StartValue, Write};
 use super::ids;
+use super::live::Alive;
 use super::pending::Pending;
 use super::plan::plan_each;
 use super::record::Recorder;
@@ -119,6 +120,14 @@ pub(crate) async fn drive(opening: Opening) -> Result<Finish, RunError> {
     };
     let thread = opening.run.thread.clone().filter(|_| opening.caller.is_none());
     let driven = async {
+        let _alive = match (&opening.caller, &opening.saver, &opening.run.thread) {
+            (None, Some(saver), Some(thread)) => {
+                let alive = Alive::begin(saver, thread).await?;
+                opening.run.life.begins(&alive);
+                Some(alive)
+            }
+            _ => None,
+        };
         let mut driver = Driver::open(opening).await?;
         let ended = driver.run().await;
         driver.close(ended).await
@@ -184,6 +193,8 @@ pub(super) struct Driver {
     pub(super) at_exit: Option<AtExit>,
     /// Nobody else takes up what this graph works on: this run has stored something on the thread.
     pub(super) owns: bool,
+    /// Somebody has left an answer since the run took the thread.
+    pub(super) answered_meanwhile: bool,
 }
 
 /// Allocations that outlive their superstep.
@@ -260,6 +271,7 @@ impl Driver {
             dirty: false,
             at_exit,
             owns: is_inside,
+            answered_meanwhile: false,
             graph,
             breakpoints,
             caller,
@@ -269,11 +281,15 @@ impl Driver {
     }
 
     async fn run(&mut self) -> Result<Stop, RunError> {
+        // The superstep has stopped to ask, and the answer came while its other tasks ran.
+        let mut again = false;
         loop {
             let out_of_steps = self.step > self.stop;
             let superstep = self.superstep();
             let mut entries = self.entries(&superstep);
-            self.emit_checkpoint(&entries)?;
+            if !again {
+                self.emit_checkpoint(&entries)?;
+            }
             if out_of_steps {
                 return Err(RunError::RecursionLimit { limit: self.limit });
             }
@@ -293,7 +309,7 @@ impl Driver {
             if let Some(reason) = self.setting.run.control.drain_reason() {
                 return Ok(Stop::Drained(reason));
             }
-            self.emit_starts(&entries)?;
+            self.emit_starts(&entries, std::mem::take(&mut again))?;
             let names: Vec<_> = if self.breakpoints.after.is_empty() {
                 Vec::new()
             } else {
@@ -303,6 +319,10 @@ impl Driver {
             let executed = span::within(&span, pin!(self.execute(&superstep, entries))).await;
             let entries = match executed? {
                 StepEnd::Finished(entries) => entries,
+                StepEnd::Stopped(Stop::Interrupted(_), _) if self.take_up_answers().await? => {
+                    again = true;
+                    continue;
+                }
                 StepEnd::Stopped(stop, entries) => {
                     self.keep_for_show(entries);
                     return Ok(stop);
@@ -416,11 +436,13 @@ impl Driver {
             })
     }
 
-    fn emit_starts(&self, entries: &[Entry]) -> Result<(), RunError> {
+    /// Shows which tasks start, and what those have done that do not. What runs again was shown before.
+    fn emit_starts(&self, entries: &[Entry], again: bool) -> Result<(), RunError> {
         if self.setting.run.sink.is_none() {
             return Ok(());
         }
-        for entry in entries {
+        let shown = |entry: &&Entry| !(again && entry.writes.is_some());
+        for entry in entries.iter().filter(shown) {
             let def = &self.setting.layout.nodes[entry.node];
             if !def.hidden && self.setting.emitter.wants_tasks() {
                 let input =
@@ -433,7 +455,7 @@ impl Driver {
                 );
             }
         }
-        for entry in entries {
+        for entry in entries.iter().filter(shown) {
             if let (Some(writes), false) =
                 (&entry.writes, self.setting.layout.nodes[entry.node].hidden)
             {
@@ -461,13 +483,16 @@ impl Driver {
             (ended, Ok(())) => ended,
         }?;
         settled?;
-        let (how, questions) = match ended {
+        let (how, mut questions) = match ended {
             Stop::Done => (How::Done, Vec::new()),
             Stop::Drained(reason) => (How::Drained(reason), Vec::new()),
             Stop::ForParent(output) => (How::ForParent(output), Vec::new()),
             Stop::Breakpoint => (How::Interrupted, Vec::new()),
             Stop::Interrupted(questions) => (How::Interrupted, questions),
         };
+        if self.answered_meanwhile {
+            questions.retain(|question| !self.pending.is_claimed(question));
+        }
         if matches!(how, How::Interrupted) && !self.is_nested() {
             self.show_finished_siblings();
             if questions.is_empty() {

@@ -20,7 +20,9 @@
 //! 8. **A question, once asked, ends its task**: nothing the node does afterwards has any effect.
 //! 9. **Ids of tasks and questions depend only on the checkpoint and on the place in the graph**, so they are the same when
 //!    a superstep is run again.
-//! 10. **A run does not get ahead of the reader of its stream.** No superstep begins and no node goes on from an `await`,
+//! 10. **A thread has one run at a time in a process.** A second one is refused before it reads anything. Of runs in different
+//!     processes, the one that stores first goes on, and the other learns of it at its next commit at the latest.
+//! 11. **A run does not get ahead of the reader of its stream.** No superstep begins and no node goes on from an `await`,
 //!     spawned or not, while an event waits to be taken.
 //!
 //! [`plan`](plan::plan) and [`apply`](apply::apply) are pure functions of layout and head. `drive`, `open`, `step`, `attempt`
@@ -40,6 +42,7 @@ mod head;
 mod ids;
 mod interrupt;
 mod layout;
+mod live;
 mod nest;
 mod old;
 mod open;
@@ -71,6 +74,7 @@ pub(crate) use head::{StartValue, Write};
 pub(crate) use ids::node_names;
 pub use interrupt::Asking;
 pub(crate) use layout::{ControlKind, ControlSpec, END, Layout, NodeDef, Reads, START, TASKS};
+pub(crate) use live::Life;
 pub(crate) use output::not_an_update;
 pub(crate) use probe::Attempt;
 #[cfg(feature = "testing")]

@@ -29,6 +29,8 @@ pub(crate) struct Pending {
 #[derive(Default)]
 pub(crate) struct Claim {
     pub(crate) stored: Option<Blob>,
+    /// The run; nothing if none has taken the thread since its checkpoint, and somebody has only left answers.
+    pub(crate) run: Option<String>,
     pub(crate) answers: Map,
 }
 
@@ -48,11 +50,14 @@ pub(crate) struct TaskRecord {
 
 impl Claim {
     fn from_stored(blob: &Blob) -> Result<Self, Error> {
-        let mut claim = Self { stored: Some(blob.clone()), answers: Map::new() };
-        if let Value::Map(mut fields) = blob.to_value()?
-            && let Some(Value::Map(answers)) = fields.swap_remove("answers")
-        {
-            claim.answers = answers;
+        let mut claim = Self { stored: Some(blob.clone()), ..Self::default() };
+        if let Value::Map(mut fields) = blob.to_value()? {
+            if let Some(Value::Map(answers)) = fields.swap_remove("answers") {
+                claim.answers = answers;
+            }
+            if let Some(Value::Str(run)) = fields.swap_remove("run") {
+                claim.run = Some(run);
+            }
         }
         Ok(claim)
     }

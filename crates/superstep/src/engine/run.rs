@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use superstep_checkpoint::{AnyCache, AnyStore, CheckpointId, IdClock, InterruptId, Value};
 
 use super::layout::Layout;
+use super::live::Life;
 use super::sink::Sink;
 use super::superstep::lock;
 use crate::error::RunError;
@@ -35,6 +36,7 @@ pub(crate) struct Run {
     pub(crate) renamed: Mutex<Vec<(InterruptId, InterruptId)>>,
     /// Set when the run was told where to begin.
     pub(crate) replay: Option<Replay>,
+    pub(crate) life: Life,
 }
 
 /// An answer on its way to a question inside a task.

@@ -13,6 +13,7 @@ use super::drive::Driver;
 use super::emit::{Emitter, snapshot_result};
 use super::entry::Entry;
 use super::head::Head;
+use super::live::Life;
 use super::pending::Pending;
 use super::plan::plan;
 use super::record::Recorder;
@@ -293,6 +294,7 @@ pub(super) fn quiet_run(thread: Option<Arc<str>>) -> Arc<Run> {
         answers: Mutex::default(),
         renamed: Mutex::default(),
         replay: None,
+        life: Life::default(),
     })
 }
 

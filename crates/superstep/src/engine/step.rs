@@ -405,7 +405,7 @@ impl Driver {
         }
         if self.setting.run.durability != Durability::Exit {
             let writes = std::mem::take(&mut self.unsaved);
-            self.put_writes(writes).await?;
+            self.put_last_writes(writes).await?;
         }
         self.rename_answers().await?;
         let mut asked = state.questions;

@@ -212,8 +212,7 @@ impl Driver {
     /// Stores what was not stored on the way, with what the graphs inside have left: all checkpoints in one operation, and
     /// then what stands beside them.
     pub(super) async fn store_at_exit(&mut self) -> Result<(), RunError> {
-        let Left { mut puts, mut beside } =
-            self.at_exit.as_ref().map(AtExit::take).unwrap_or_default();
+        let Left { mut puts, beside } = self.at_exit.as_ref().map(AtExit::take).unwrap_or_default();
         let writes = std::mem::take(&mut self.unsaved);
         if self.dirty {
             // What was written on the way is not stored, so channels that store writes store their value.
@@ -221,9 +220,6 @@ impl Driver {
                 self.recorder.forced.insert(at);
             }
             puts.extend(self.record()?);
-        }
-        if self.stored == Some(self.id) && !writes.is_empty() {
-            beside.push(Beside { ns: self.setting.ns.clone(), checkpoint: self.id, writes });
         }
         self.settle().await?;
         let (Some(saver), Some(thread)) = (&self.setting.saver, &self.setting.run.thread) else {
@@ -235,6 +231,9 @@ impl Driver {
         }
         for Beside { ns, checkpoint, writes } in beside {
             saver.put_writes(thread, &ns, checkpoint, writes).await?;
+        }
+        if self.stored == Some(self.id) && !writes.is_empty() {
+            self.put_last_writes(writes).await?;
         }
         Ok(())
     }

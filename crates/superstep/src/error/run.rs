@@ -2,7 +2,7 @@ use std::borrow::Cow;
 use std::error::Error as StdError;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use superstep_checkpoint::{CheckpointId, Interrupt, TaskId};
 
@@ -83,6 +83,15 @@ pub enum RunError {
         /// What does not fit.
         problems: Vec<String>,
     },
+    /// Another run on the thread is alive in this process. Nothing was read or changed: an answer that came with the run is
+    /// not stored, and its question is still open.
+    #[non_exhaustive]
+    Busy {
+        /// The thread.
+        thread: Arc<str>,
+        /// When the other run began.
+        since: SystemTime,
+    },
     /// Another writer was first: it runs the thread, or has moved it on. What this run did since its last checkpoint is
     /// not stored.
     Conflict {
@@ -133,6 +142,15 @@ impl fmt::Display for RunError {
                  that version, or give the thread new input, which drops its open work",
                 problems.join("; ")
             ),
+            Self::Busy { thread, since } => {
+                let elapsed = since.elapsed().unwrap_or_default().as_millis();
+                let elapsed = Duration::from_millis(elapsed.try_into().unwrap_or(u64::MAX));
+                write!(
+                    f,
+                    "thread `{thread}` is busy: a run of this process has worked on it for \
+                     {elapsed:?}; try again when that run has ended"
+                )
+            }
             Self::Conflict { thread, .. } => write!(
                 f,
                 "another writer was first on thread `{thread}`; look at where the thread is \
@@ -184,7 +202,9 @@ impl RunError {
             Self::StepTimeout { .. } => "TimeoutError".into(),
             Self::NoParent { .. } => "ParentCommand".into(),
             Self::Cache(_) => "CacheError".into(),
-            Self::Conflict { .. } | Self::Checkpoint(_) => "CheckpointError".into(),
+            Self::Busy { .. } | Self::Conflict { .. } | Self::Checkpoint(_) => {
+                "CheckpointError".into()
+            }
         }
     }
 
@@ -196,7 +216,7 @@ impl RunError {
     pub(super) fn is_transient(&self) -> bool {
         match self {
             Self::Node { error, .. } => error.is_transient(),
-            Self::Cache(_) | Self::Checkpoint(_) => true,
+            Self::Cache(_) | Self::Checkpoint(_) | Self::Busy { .. } => true,
             _ => false,
         }
     }

@@ -12,6 +12,9 @@ use crate::state::State;
 /// A run to its end. Await it.
 ///
 /// Dropping the future stops the run: what was stored stays, and the thread goes on from there with no input.
+///
+/// A thread has one run at a time in a process: while another one is alive, this one ends with
+/// [`RunError::Busy`](crate::RunError::Busy).
 #[must_use = "a run does nothing until it is awaited"]
 pub struct Invoke<S: State, O = S> {
     target: Target<S, O>,

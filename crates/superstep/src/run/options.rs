@@ -8,7 +8,7 @@ use super::input::{Input, InputKind};
 use super::outcome::{Interrupted, Outcome};
 use super::snapshot::CheckpointRef;
 use crate::engine::{
-    self, Context, Finish, How, Layout, Opening, Replay, Run, Sink, StartValue, Task, drive,
+    self, Context, Finish, How, Layout, Life, Opening, Replay, Run, Sink, StartValue, Task, drive,
 };
 use crate::error::{RunError, nearest};
 use crate::graph::{At, Breakpoints, Compiled, CompiledGraph};
@@ -99,6 +99,7 @@ impl<S: State, O> Target<S, O> {
             answers: Mutex::default(),
             renamed: Mutex::default(),
             replay,
+            life: Life::default(),
         };
         check_breakpoints(&graph.layout, options.before.iter().chain(&options.after))?;
         let breakpoints = Breakpoints {
@@ -185,6 +186,7 @@ pub(crate) async fn run_beside<S: State, O>(
         answers: Mutex::default(),
         renamed: Mutex::default(),
         replay: None,
+        life: Life::default(),
     };
     let opening = Opening {
         run: Arc::new(run),

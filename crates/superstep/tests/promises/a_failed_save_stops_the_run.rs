@@ -118,12 +118,15 @@ async fn of_a_graph_with_a_memory_at_the_end() {
     assert_eq!(end.log, ["first", "called 1 times", "second", "called 2 times"]);
 }
 
-/// Two runs that store at their end: the one that comes last is told, and leaves nothing behind.
+/// Two runs of different processes that store at their end: the one that comes last is told, and leaves nothing behind.
 #[tokio::test(start_paused = true)]
 async fn of_a_graph_with_a_memory_that_another_run_has_used() {
-    let thread = remembers(&Watched::default()).thread("1");
+    let saver = Watched::default();
+    // The saver does not say where it keeps things, so the two do not know of each other.
+    let thread = remembers(&saver).thread("1");
     let run = |line: &str| thread.invoke(log(line)).durability(Durability::Exit);
-    let other = thread.stream(log("other")).modes([Mode::Updates]).subgraphs(true);
+    let other =
+        remembers(&saver).thread("1").stream(log("other")).modes([Mode::Updates]).subgraphs(true);
     let mut other = other.durability(Durability::Exit);
     // A run waits for the reader of its stream, so this one is now in the middle of the graph inside.
     let update = other.next().await.expect("an event").expect("`count` has run");

@@ -41,6 +41,7 @@ mod a_subgraph_keeps_what_it_was_given;
 mod a_task_does_not_see_what_its_siblings_write;
 mod a_task_has_not_ended_while_its_calls_run;
 mod a_thread_at_rest_is_loaded_in_few_pieces;
+mod a_thread_has_one_run_at_a_time;
 mod a_thread_of_an_older_format_goes_on_or_is_refused;
 mod a_thread_of_another_version_of_the_graph_goes_on_or_is_refused;
 mod a_value_that_cannot_be_stored_fails_its_task;

@@ -1,4 +1,4 @@
-//! Shows that of two runs that take up a thread at the same time, with an answer or with nothing, one goes on and the other
+//! Shows that of two processes that take up a thread at the same time, with an answer or with nothing, one goes on and the other
 //! is told before it runs a node.
 //!
 //! It could break because each of them looks at the thread before it says that it goes on.
@@ -7,11 +7,12 @@ use superstep::checkpoint::{
     CheckpointId, Checkpointer, Error, InterruptId, Put, Query, Stored, TaskWrites,
 };
 use superstep::prelude::*;
-use superstep::{CompiledGraph, Durability};
+use superstep::{CompiledGraph, Durability, Thread};
 
 use crate::common::{Counter, Notes, NotesUpdate, line};
 
-/// A saver that lets others go first before everything it does.
+/// A saver that lets others go first before everything it does. It does not say where it keeps things, so two graphs that
+/// are given it do not know of each other's runs, like those of two processes.
 #[derive(Clone, Default)]
 struct Polite(MemorySaver);
 
@@ -87,8 +88,16 @@ fn calling(ran: &Counter) -> StateGraph<Notes> {
     StateGraph::new().add_node("ask", node).add_edge(START, "ask")
 }
 
-fn kept(graph: StateGraph<Notes>) -> CompiledGraph<Notes> {
-    graph.compile().expect("a graph").with_checkpointer(Polite::default())
+/// The same graph in two processes.
+fn apps(graph: StateGraph<Notes>) -> [CompiledGraph<Notes>; 2] {
+    let (graph, saver) = (graph.compile().expect("a graph"), Polite::default());
+    [graph.clone(), graph].map(|graph| graph.with_checkpointer(saver.clone()))
+}
+
+/// The same thread in two processes.
+fn in_two_processes(graph: StateGraph<Notes>) -> (Thread<Notes>, Thread<Notes>) {
+    let [here, there] = apps(graph);
+    (here.thread("t"), there.thread("t"))
 }
 
 /// Asserts that one run is done with these lines and the other one is told of the conflict.
@@ -108,11 +117,11 @@ async fn with_an_answer() {
     for graph in [asking, |ran: &Counter| around(asking(ran)), calling] {
         for durability in [Durability::Sync, Durability::Exit] {
             let ran = Counter::default();
-            let thread = kept(graph(&ran)).thread("t");
-            let asked = thread.invoke(Notes::update()).await.expect("a run").interrupted();
+            let (here, there) = in_two_processes(graph(&ran));
+            let asked = here.invoke(Notes::update()).await.expect("a run").interrupted();
             assert_eq!(asked.map(|asked| asked.len()), Some(1));
-            let resume = || thread.resume("yes").durability(durability);
-            let (a, b) = tokio::join!(resume(), resume());
+            let resume = |thread: &Thread<Notes>| thread.resume("yes").durability(durability);
+            let (a, b) = tokio::join!(resume(&here), resume(&there));
             one_goes_on(a, b, &["yes"]);
             assert_eq!(ran.get(), 2, "once to ask, and once with the answer");
         }
@@ -135,12 +144,12 @@ async fn with_the_same_answer_again() {
     };
     for graph in [|graph| graph, around] {
         let asks = StateGraph::new().add_node("ask", node.clone()).add_edge(START, "ask");
-        let thread = kept(graph(asks)).thread("t");
-        thread.invoke(Notes::update()).await.expect("a run");
-        let asked = thread.resume("yes").await.expect("a run").interrupted().expect("a question");
+        let (here, there) = in_two_processes(graph(asks));
+        here.invoke(Notes::update()).await.expect("a run");
+        let asked = here.resume("yes").await.expect("a run").interrupted().expect("a question");
         let before = ran.get();
-        let resume = || thread.resume_all([(asked[0].id.clone(), "yes")]);
-        let (a, b) = tokio::join!(resume(), resume());
+        let resume = |thread: &Thread<Notes>| thread.resume_all([(asked[0].id.clone(), "yes")]);
+        let (a, b) = tokio::join!(resume(&here), resume(&there));
         one_goes_on(a, b, &["yes", "yes"]);
         assert_eq!(ran.get(), before + 1);
     }
@@ -159,9 +168,10 @@ async fn with_nothing_after_a_failure() {
             }
         }
     };
-    let thread = kept(StateGraph::new().add_node("work", node).add_edge(START, "work")).thread("t");
-    thread.invoke(Notes::update()).await.expect_err("a failure");
-    let (a, b) = tokio::join!(thread.invoke(()), thread.invoke(()));
+    let graph = StateGraph::new().add_node("work", node).add_edge(START, "work");
+    let (here, there) = in_two_processes(graph);
+    here.invoke(Notes::update()).await.expect_err("a failure");
+    let (a, b) = tokio::join!(here.invoke(()), there.invoke(()));
     one_goes_on(a, b, &["done"]);
     assert_eq!(ran.get(), 2);
 }
@@ -174,8 +184,9 @@ async fn with_new_input() {
         counted.add();
         async { line("ran") }
     };
-    let thread = kept(StateGraph::new().add_node("work", node).add_edge(START, "work")).thread("t");
-    let (a, b) = tokio::join!(thread.invoke(line("a")), thread.invoke(line("b")));
+    let graph = StateGraph::new().add_node("work", node).add_edge(START, "work");
+    let (here, there) = in_two_processes(graph);
+    let (a, b) = tokio::join!(here.invoke(line("a")), there.invoke(line("b")));
     assert_eq!(usize::from(a.is_ok()) + usize::from(b.is_ok()), 1);
     assert_eq!(ran.get(), 1);
 }
@@ -196,7 +207,7 @@ async fn storing_meanwhile() {
     // On a new thread: input, input that is streamed with its checkpoints, a command that goes somewhere.
     for way in 0..3 {
         let ran = Counter::default();
-        let app = kept(graph(&ran));
+        let [here, there] = apps(graph(&ran));
         let run = |thread: superstep::Thread<Notes>| async move {
             match way {
                 0 => thread.invoke(line("in")).durability(Durability::Async).await,
@@ -215,9 +226,9 @@ async fn storing_meanwhile() {
                 }
             }
         };
-        crate::common::done(run(app.thread("alone")).await);
+        crate::common::done(run(here.thread("alone")).await);
         let alone = ran.get();
-        let (a, b) = tokio::join!(run(app.thread("t")), run(app.thread("t")));
+        let (a, b) = tokio::join!(run(here.thread("t")), run(there.thread("t")));
         assert_eq!(usize::from(a.is_ok()) + usize::from(b.is_ok()), 1, "way {way}: {a:?} {b:?}");
         let refused = a.err().or(b.err()).expect("one of them");
         assert!(matches!(refused, RunError::Conflict { .. }), "{refused:?}");
@@ -236,18 +247,19 @@ async fn on_a_branch() {
             async { line("ran") }
         };
         let graph = StateGraph::new().add_node("work", node).add_edge(START, "work");
-        let thread = kept(graph).thread("t");
+        let (thread, there) = in_two_processes(graph);
         crate::common::done(thread.invoke(line("in")).await);
         let history = thread.get_state_history().raw().await.expect("a history");
         let past = history.iter().find(|at| !at.next.is_empty()).expect("before the node");
-        let branch = thread.at(past.config.id.expect("an id"));
+        let id = past.config.id.expect("an id");
+        let branches = [thread.at(id), there.at(id)];
         for command in [false, true] {
             let before = ran.get();
-            let run = || match command {
+            let run = |branch: &Thread<Notes>| match command {
                 true => branch.invoke(Command::update(line("more"))).durability(durability),
                 false => branch.invoke(()).durability(durability),
             };
-            let (a, b) = tokio::join!(run(), run());
+            let (a, b) = tokio::join!(run(&branches[0]), run(&branches[1]));
             let lines: &[&str] = if command { &["in", "more", "ran"] } else { &["in", "ran"] };
             one_goes_on(a, b, lines);
             assert_eq!(ran.get(), before + 1, "{durability:?}: the loser ran a node");
@@ -265,8 +277,9 @@ async fn in_a_workflow() {
             counted.add();
             async move { Ok::<i64, NodeError>(n + 1) }
         });
-        let thread = flow.compile().with_checkpointer(Polite::default()).thread("t");
-        let run = || thread.invoke(Value::from(1)).durability(durability);
+        let (flow, saver) = (flow.compile(), Polite::default());
+        let thread = || flow.clone().with_checkpointer(saver.clone()).thread("t");
+        let run = || thread().invoke(Value::from(1)).durability(durability);
         let (a, b) = tokio::join!(run(), run());
         assert_eq!(usize::from(a.is_ok()) + usize::from(b.is_ok()), 1, "{a:?} {b:?}");
         assert_eq!(ran.get(), 1, "{durability:?}: the loser ran");
@@ -291,7 +304,7 @@ async fn an_answer_that_was_taken_outlives_the_run_that_took_it() {
             }
         };
         let asks = StateGraph::new().add_node("ask", node).add_edge(START, "ask");
-        let thread = kept(graph(asks)).thread("t");
+        let (thread, _) = in_two_processes(graph(asks));
         let asked = thread.invoke(Notes::update()).await.expect("a run").interrupted();
         let id: InterruptId = asked.expect("a question")[0].id.clone();
         tokio::select! {

@@ -35,6 +35,11 @@ impl Counter {
         self.0.load(Ordering::SeqCst)
     }
 
+    /// Counts from the beginning again.
+    pub(crate) fn reset(&self) {
+        self.0.store(0, Ordering::SeqCst);
+    }
+
     /// Counts when the guard is dropped.
     pub(crate) fn on_drop(&self) -> CountDrop {
         CountDrop(self.clone())

@@ -462,7 +462,7 @@ fn channel(spec: &Json) -> TableChannel {
         Some("bool") => Some(Value::Bool(false)),
         Some("list") => Some(Value::List(Vec::new())),
         Some("dict") => Some(Value::Map(Map::new())),
-        Some("set") => Some(Value::Set(std::collections::BTreeSet::new())),
+        Some("set") => Some(Value::Set(superstep::checkpoint::Set::new())),
         _ => None,
     };
     let guard = spec["guard"].as_bool().unwrap_or(true);

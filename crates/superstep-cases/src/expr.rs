@@ -1,6 +1,6 @@
 //! Expressions of case bodies.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use serde_json::Value as Json;
 use superstep::NodeError;
@@ -122,7 +122,7 @@ fn operator(op: &str, arg: &Json, env: &Env) -> Result<Value, NodeError> {
             Ok(Value::List((0..end).map(Value::from).collect()))
         }
         "$fmt" => Ok(Value::Str(format(list()))),
-        "$set" => Ok(Value::Set(list().iter().cloned().collect::<BTreeSet<_>>())),
+        "$set" => Ok(Value::Set(list().iter().cloned().collect())),
         "$overwrite" => Ok(Value::Ext(Box::new(Ext::Overwrite(arg)))),
         "$send" => {
             let node = arg.get("to").and_then(Value::as_str).unwrap_or_default().to_owned();

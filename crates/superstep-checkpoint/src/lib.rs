@@ -50,6 +50,6 @@ pub use store::{
     NamespaceQuery, PutItem, Search, Store, StoreAnswer, StoreOp, VectorIndex, Vectors,
 };
 pub use value::{
-    Ext, Foreign, Interrupt, Map, Packet, TimeLimits, Value, from_value, object, to_value,
+    Ext, Foreign, Interrupt, Map, Packet, Set, TimeLimits, Value, from_value, object, to_value,
 };
 pub use version::Version;

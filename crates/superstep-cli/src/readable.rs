@@ -29,7 +29,11 @@ fn show(value: &Value, depth: usize) -> Json {
     match value {
         Value::Bytes(bytes) => json!({ "type": "bytes", "base64": crate::base64::encode(bytes) }),
         Value::List(items) => list(&mut items.iter()),
-        Value::Set(items) => json!({ "type": "set", "items": list(&mut items.iter()) }),
+        Value::Set(items) => {
+            let mut items: Vec<_> = items.iter().collect();
+            items.sort();
+            json!({ "type": "set", "items": list(&mut items.into_iter()) })
+        }
         Value::Map(map) => {
             let entries = map.iter().map(|(key, value)| (key.clone(), show(value, depth)));
             Json::Object(entries.collect())

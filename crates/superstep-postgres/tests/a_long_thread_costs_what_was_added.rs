@@ -43,7 +43,8 @@ async fn a_thousand_messages_take_little_more_than_they_are() {
     println!("1,000 supersteps: {total} bytes, and {} of JSONB", overhead(&database).await);
     println!("{:?}", long::loading(&saver, 1000).await);
     long::assert_python_reads(["postgres", &database.url()], 1000);
-    assert!(total <= 1_200_000, "{total} bytes for 200,000 bytes of messages");
+    // A message names its class, as in LangGraph, which takes 68 of its 268 bytes.
+    assert!(total <= 1_350_000, "{total} bytes for 268,000 bytes of messages");
 }
 
 #[tokio::test]

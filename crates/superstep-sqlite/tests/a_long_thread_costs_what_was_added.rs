@@ -36,7 +36,8 @@ async fn a_thousand_messages_take_little_more_than_they_are() {
     let saver = grown(&dir, 1000).await;
     let total: u64 = bytes(&dir.file()).iter().sum();
     println!("1,000 supersteps: {total} bytes");
-    assert!(total <= 1_200_000, "{total} bytes for 200,000 bytes of messages");
+    // A message names its class, as in LangGraph, which takes 68 of its 268 bytes.
+    assert!(total <= 1_350_000, "{total} bytes for 268,000 bytes of messages");
     long::assert_loads_quickly(&saver, 1000).await;
     let file = dir.file().display().to_string();
     long::assert_python_reads(["sqlite", &file], 1000);

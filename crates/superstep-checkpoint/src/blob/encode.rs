@@ -106,6 +106,13 @@ pub(crate) fn object<T: Serialize + ?Sized>(value: &T) -> Result<Value, Fault> {
     Ok(Ext::Foreign(Foreign::new(OBJECT, encoder.out)).into())
 }
 
+/// The snapshot of the value that these bytes are.
+pub(super) fn snapshot(value: &[u8]) -> Result<Blob, Fault> {
+    let mut bytes = ext_header(SNAPSHOT, value.len())?;
+    bytes.extend_from_slice(value);
+    Ok(Blob::new(Tag::Msgpack, bytes))
+}
+
 /// The extension code of an object with the module and name of its class.
 const OBJECT: i8 = 5;
 

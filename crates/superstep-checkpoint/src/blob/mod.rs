@@ -12,7 +12,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::{Error, Value, from_value};
+use crate::{Error, Ext, Value, from_value};
 
 pub use decode::Limits;
 pub(crate) use encode::object;
@@ -176,6 +176,17 @@ impl Blob {
         let Limits { depth, items, bytes } = Limits::DEFAULT;
         Limits::DEFAULT.admit(self.bytes.len())?;
         de::typed(inside, Limits { depth: depth - 1, items: items - 1, bytes })
+    }
+
+    /// The blob of an [`Ext::Snapshot`](crate::Ext::Snapshot) with this value inside, without reading it.
+    ///
+    /// # Errors
+    /// The tag is one that cannot be read, or there are too many bytes.
+    pub fn to_snapshot(&self) -> Result<Self, Error> {
+        match &self.tag {
+            Tag::Msgpack => Ok(encode::snapshot(&self.bytes)?),
+            _ => Self::encode(&Ext::Snapshot(self.to_value()?)),
+        }
     }
 
     /// Whether the value is a map or a type of its own: what an object, and no plain list or text, is stored as.

@@ -1,13 +1,12 @@
+mod objects;
 mod typed;
-
-use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use serde::{Serialize, Serializer};
 
 use super::*;
 use crate::value::tests::any_value;
-use crate::{Ext, Foreign, Interrupt, Packet, TimeLimits};
+use crate::{Ext, Foreign, Interrupt, Packet, Set, TimeLimits};
 
 fn hex(text: &str) -> Vec<u8> {
     let digits: Vec<u32> = text.chars().filter_map(|digit| digit.to_digit(16)).collect();
@@ -245,7 +244,7 @@ fn limits_are_what_they_say() {
     assert!(Blob::from_value(&nested(256)).is_err());
 
     // Types of their own count in both directions, so that whatever is written can be read.
-    let set = (0..127).fold(Value::Null, |inner, _| Value::Set(BTreeSet::from([inner])));
+    let set = (0..127).fold(Value::Null, |inner, _| Value::Set(Set::from([inner])));
     assert_eq!(Blob::from_value(&set).expect("a blob").to_value().expect("a value"), set);
     assert!(Blob::from_value(&Value::Set([set].into())).is_err());
 

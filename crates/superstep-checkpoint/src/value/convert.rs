@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use super::{Ext, Interrupt, Map, Packet, Value};
+use super::{Ext, Interrupt, Map, Packet, Set, Value};
 
 macro_rules! from {
     ($($type:ty => |$name:ident| $value:expr;)*) => {$(
@@ -30,7 +30,8 @@ from! {
     &str => |text| Self::Str(text.to_owned());
     String => |text| Self::Str(text);
     Map => |map| Self::Map(map);
-    BTreeSet<Value> => |set| Self::Set(set);
+    BTreeSet<Value> => |set| Self::Set(set.into_iter().collect());
+    Set => |set| Self::Set(set);
     Ext => |ext| Self::Ext(Box::new(ext));
     Packet => |packet| Ext::Send(packet).into();
     Interrupt => |interrupt| Ext::Interrupt(interrupt).into();

@@ -14,9 +14,7 @@ mod ser;
 pub(crate) mod tests;
 mod visit;
 
-use std::collections::BTreeSet;
-
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 
 pub use de::from_value;
 pub use ext::{Ext, Interrupt, Packet, TimeLimits};
@@ -32,11 +30,14 @@ pub(crate) use ser::ToValue;
 /// A map with text keys that keeps the order of its entries.
 pub type Map = IndexMap<String, Value>;
 
+/// A set that keeps the order of its items, in which the other engine has stored them.
+pub type Set = IndexSet<Value>;
+
 /// A value as storage knows it: what MessagePack can hold, and the few types both engines share.
 ///
 /// Values have a total order and can be hashed, so that they can be members of sets and compared in tests.
 /// Numbers of different kinds are never equal (`1` is not `1.0`), floats compare by IEEE total order, and maps
-/// are equal whatever the order of their entries.
+/// and sets are equal whatever the order of their entries.
 ///
 /// ```
 /// use superstep_checkpoint::{Value, from_value, to_value};
@@ -71,7 +72,7 @@ pub enum Value {
     /// A map with at least one key that is no text; [`Value::pairs`] sees to that.
     Pairs(Vec<(Value, Value)>),
     /// A set.
-    Set(BTreeSet<Value>),
+    Set(Set),
     /// A type of its own in storage.
     Ext(Box<Ext>),
 }

@@ -1,7 +1,8 @@
 //! One total order over all values, so that they can be kept in sets.
 //!
 //! Equality, order and hash agree with each other: two values are equal exactly when they compare as equal, and
-//! equal values hash alike. Maps are compared by their entries in the order of the keys.
+//! equal values hash alike. Maps are compared by their entries in the order of the keys,
+//! sets by their items in order.
 
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
@@ -48,7 +49,7 @@ impl Ord for Value {
             (Self::List(a), Self::List(b)) => a.cmp(b),
             (Self::Map(a), Self::Map(b)) => sorted(a).cmp(&sorted(b)),
             (Self::Pairs(a), Self::Pairs(b)) => sorted(a).cmp(&sorted(b)),
-            (Self::Set(a), Self::Set(b)) => a.cmp(b),
+            (Self::Set(a), Self::Set(b)) => sorted(a).cmp(&sorted(b)),
             (Self::Ext(a), Self::Ext(b)) => a.cmp(b),
             _ => self.rank().cmp(&other.rank()),
         }
@@ -69,7 +70,7 @@ impl Hash for Value {
             Self::List(items) => items.hash(state),
             Self::Map(map) => sorted(map).hash(state),
             Self::Pairs(pairs) => sorted(pairs).hash(state),
-            Self::Set(items) => items.hash(state),
+            Self::Set(items) => sorted(items).hash(state),
             Self::Ext(ext) => ext.hash(state),
         }
     }

@@ -16,7 +16,7 @@ use super::slots::Unstorable;
 use super::superstep::Superstep;
 use crate::error::{Code, RunError};
 use crate::run::Durability;
-use crate::state::{Kind, WriteValue};
+use crate::state::Kind;
 
 /// The tasks of a superstep with their writes. Most supersteps have one.
 type Ran = SmallVec<[Applied; 1]>;
@@ -124,8 +124,9 @@ impl Driver {
 
     fn note_overwrites(&mut self, tasks: &[Applied]) {
         for write in tasks.iter().flat_map(|task| &task.writes) {
-            if let Write::State(at, WriteValue::Overwrite(_)) = write
+            if let Write::State(at, value) = write
                 && matches!(self.setting.layout.channels[*at].kind, Kind::Delta(_))
+                && self.head.row.is_replaced_by(*at, value)
             {
                 self.recorder.forced.insert(*at);
             }

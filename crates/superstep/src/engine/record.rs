@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use superstep_checkpoint::{
-    AnyCheckpointer, Blob, Checkpoint, CheckpointId, Error, Ext, Metadata, SharedMap, Stored,
-    Value, Version,
+    AnyCheckpointer, Blob, Checkpoint, CheckpointId, Error, Metadata, SharedMap, Stored, Value,
+    Version,
 };
 
 use super::head::Head;
@@ -193,9 +193,8 @@ impl Recorder {
                 continue;
             }
             let unstorable = |cause| Unstorable::in_channel(layout, at, cause);
-            let value = head.row.value(at).map_err(unstorable)?;
-            let value = Value::Ext(Box::new(Ext::Snapshot(value)));
-            whole.push((at, Blob::from_value(&value).map_err(unstorable)?));
+            let blob = head.row.encode(at).and_then(|blob| blob.to_snapshot());
+            whole.push((at, blob.map_err(unstorable)?));
             self.counters.insert(at, (0, 0));
             self.forced.remove(&at);
             self.sealed.remove(&at);

@@ -70,6 +70,10 @@ where
         Taken::new(Undo::Restore(std::mem::take((self.get_mut)(state))))
     }
 
+    fn replaces(&self, update: &Payload) -> bool {
+        update.downcast_ref::<R::Update>().is_some_and(R::replaces)
+    }
+
     fn undo(&self, state: &S, update: &Payload) -> Taken {
         let value = (self.get)(state);
         Taken::new(match update.downcast_ref::<R::Update>() {

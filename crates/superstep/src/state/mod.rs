@@ -78,8 +78,8 @@ mod writes;
 
 pub use field::{FieldValue, UpdateValue};
 pub use message::{
-    Chunk, Identified, InvalidToolCall, Message, MessageUpdate, REMOVE_ALL, Role, ToolCall,
-    ToolCallChunk, ToolStatus,
+    Chunk, Identified, InvalidToolCall, MergeError, Message, MessageUpdate, REMOVE_ALL, Role,
+    ToolCall, ToolCallChunk, ToolStatus,
 };
 pub use reduce::{Append, Last, Max, Merge, Messages, Reducer, Sum, Undo, Union};
 pub(crate) use row::{OpenRow, Row};

@@ -30,6 +30,14 @@ pub trait Reducer<T>: 'static {
         Ok(())
     }
 
+    /// Whether nothing of the value before is left after this update.
+    ///
+    /// A channel that stores updates then stores its whole value as well, as after an overwrite: the other engine's reducer need
+    /// not know such updates.
+    fn replaces(_update: &Self::Update) -> bool {
+        false
+    }
+
     /// Folds one update in.
     fn reduce(value: &mut T, update: Self::Update);
 
@@ -237,6 +245,10 @@ impl<M: Identified> Reducer<Vec<M>> for Messages {
 
     fn check(value: &Vec<M>, update: &MessageUpdate<M>) -> Result<(), String> {
         update.check(value)
+    }
+
+    fn replaces(update: &MessageUpdate<M>) -> bool {
+        update.removes_all()
     }
 
     fn reduce(value: &mut Vec<M>, update: MessageUpdate<M>) {

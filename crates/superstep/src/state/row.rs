@@ -5,7 +5,7 @@ use std::sync::Arc;
 use superstep_checkpoint::{Blob, Error, Map, Value};
 
 use super::schema::{ChannelError, ErasedSchema, Taken};
-use super::writes::Payload;
+use super::writes::{Payload, WriteValue};
 
 /// The user's state together with the schema that knows its type. Nothing while it is lent out.
 #[derive(Clone)]
@@ -71,6 +71,14 @@ impl Row {
     pub(crate) fn encode(&self, at: usize) -> Result<Blob, Error> {
         let Typed { cells, schema } = self.typed();
         schema.encode(&**cells, at)
+    }
+
+    /// Whether nothing of the value before is left after this write.
+    pub(crate) fn is_replaced_by(&self, at: usize, write: &WriteValue) -> bool {
+        match write {
+            WriteValue::Update(update) => self.typed().schema.replaces(at, update),
+            WriteValue::Overwrite(_) => true,
+        }
     }
 
     pub(crate) fn size(&self, at: usize) -> Option<usize> {

@@ -94,6 +94,10 @@ pub trait Channel<S>: Send + Sync {
     fn swap(&self, state: &mut S, value: Payload) -> Result<Taken, ChannelError>;
     /// Empties the channel and returns what puts the value back.
     fn empty(&self, state: &mut S) -> Taken;
+    /// Whether nothing of the value before is left after this update.
+    fn replaces(&self, _update: &Payload) -> bool {
+        false
+    }
     /// What takes an update back that is about to be folded in.
     fn undo(&self, state: &S, update: &Payload) -> Taken;
     /// Takes a write back.
@@ -290,6 +294,7 @@ pub(crate) trait ErasedSchema: Send + Sync {
         value: Payload,
     ) -> Result<Taken, ChannelError>;
     fn empty(&self, state: &mut (dyn Any + Send + Sync), at: usize) -> Taken;
+    fn replaces(&self, at: usize, update: &Payload) -> bool;
     fn undo(&self, state: &(dyn Any + Send + Sync), at: usize, update: &Payload) -> Taken;
     fn take_back(&self, state: &mut (dyn Any + Send + Sync), at: usize, taken: Taken);
     fn clear(&self, state: &mut (dyn Any + Send + Sync), at: usize);
@@ -375,6 +380,10 @@ impl<S: State> ErasedSchema for Schema<S> {
 
     fn empty(&self, state: &mut (dyn Any + Send + Sync), at: usize) -> Taken {
         self.entries[at].ops.empty(own_mut(state))
+    }
+
+    fn replaces(&self, at: usize, update: &Payload) -> bool {
+        self.entries[at].ops.replaces(update)
     }
 
     fn undo(&self, state: &(dyn Any + Send + Sync), at: usize, update: &Payload) -> Taken {

@@ -65,6 +65,7 @@ mod compile_warns_of_concurrent_writes;
 mod every_open_question_is_shown;
 mod kept_as_the_reference_has_it;
 mod max_concurrency_bounds_the_tasks_that_run;
+mod messages_fold_and_merge_as_in_langchain;
 mod nodes_of_a_superstep_wait_together;
 mod numbers_out_of_range_are_damage;
 mod one_of_two_runs_that_take_up_a_thread_goes_on;

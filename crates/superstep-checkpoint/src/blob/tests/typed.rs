@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use uuid::Uuid;
 
+use super::objects::{Classed, HandedOn};
 use super::*;
 use crate::blob::{de, decode};
 use crate::from_value;
@@ -245,6 +246,10 @@ fn assert_all_same(bytes: &[u8], limits: Limits) {
         Vec<Lenient<Plain>>, BTreeMap<String, Lenient<Vec<Lenient<u8>>>>, (Idle, Lenient<String>, u8),
         Seen<0>, Seen<1>, Seen<2>, Seen<9>, Vec<Seen<1>>, Vec<Seen<9>>,
         Stubborn<0>, Stubborn<1>, Stubborn<2>, Vec<Stubborn<1>>,
+    );
+    assert_same!(bytes, limits;
+        Classed, Vec<Classed>, Option<Classed>, BTreeMap<String, Classed>, Vec<Lenient<Classed>>,
+        HandedOn<Classed>, HandedOn<Plain>, Vec<HandedOn<Value>>, HandedOn<Option<Vec<u8>>>,
     );
 }
 

@@ -9,7 +9,7 @@ use super::{Change, ChangeValue, Updater, invalid};
 use crate::engine::apply::{Actor, Applied, apply};
 use crate::engine::barrier::apply_error;
 use crate::engine::entry::Entry;
-use crate::engine::head::{Mark, Write};
+use crate::engine::head::{Head, Mark, Write};
 use crate::engine::layout::{ControlKind, START};
 use crate::engine::output::{Unwritten, Written, writes_of};
 use crate::engine::plan::plan;
@@ -18,7 +18,6 @@ use crate::engine::task::{Identity, Task};
 use crate::engine::{ids, slots};
 use crate::error::{RunError, nearest};
 use crate::node::{Output, Target};
-use crate::state::WriteValue;
 
 /// A change, and whose place it takes.
 struct Placed {
@@ -62,7 +61,7 @@ impl Updater<'_> {
             tasks.push(Applied { actor, writes });
         }
         let names: Vec<_> = tasks.iter().map(|task| task.actor.name(&layout)).collect();
-        let overwritten = overwritten(&tasks);
+        let overwritten = overwritten(&self.head, &tasks);
         apply(&layout, &mut self.head, &mut tasks, false)
             .map_err(|error| apply_error(&error, &names, self.step()))?;
         let step = self.step();
@@ -211,11 +210,11 @@ impl Updater<'_> {
     }
 }
 
-fn overwritten(tasks: &[Applied]) -> Vec<usize> {
+fn overwritten(head: &Head, tasks: &[Applied]) -> Vec<usize> {
     let writes = tasks.iter().flat_map(|task| &task.writes);
     writes
         .filter_map(|write| match write {
-            Write::State(at, WriteValue::Overwrite(_)) => Some(*at),
+            Write::State(at, value) if head.row.is_replaced_by(*at, value) => Some(*at),
             _ => None,
         })
         .collect()

@@ -1,6 +1,9 @@
 //! Messages of a conversation with a model, as LangChain has them.
 
 mod calls;
+mod chunk;
+mod merge;
+mod partial;
 mod read;
 mod role;
 #[cfg(test)]
@@ -13,6 +16,7 @@ use std::borrow::Cow;
 use superstep_checkpoint::{Map, Value};
 
 pub use calls::{InvalidToolCall, ToolCall, ToolCallChunk};
+pub use chunk::MergeError;
 pub use role::{Role, ToolStatus};
 pub use update::{Identified, MessageUpdate};
 
@@ -213,5 +217,9 @@ impl Identified for Message {
 
     fn removes_all(&self) -> bool {
         self.removes() && self.id.as_deref() == Some(REMOVE_ALL)
+    }
+
+    fn into_whole(self) -> Self {
+        self.into_message()
     }
 }

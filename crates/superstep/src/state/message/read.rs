@@ -8,7 +8,7 @@ use superstep_checkpoint::Value;
 use superstep_checkpoint::object::{self, Class};
 
 use super::calls::{OfMap, text};
-use super::{Chunk, Message, Role, ToolStatus};
+use super::{Message, Role, ToolStatus};
 
 impl<'de> Deserialize<'de> for Message {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -348,9 +348,5 @@ impl Message {
             },
             _ => Some(value),
         }
-    }
-
-    fn chunk_mut(&mut self) -> &mut Chunk {
-        self.chunk.get_or_insert_default()
     }
 }

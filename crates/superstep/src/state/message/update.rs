@@ -28,6 +28,12 @@ pub trait Identified: Clone + Send + Sync + 'static {
     fn removes_all(&self) -> bool {
         false
     }
+
+    /// What is written to a list if this is: of a message that is still being streamed, what there is of it.
+    #[must_use]
+    fn into_whole(self) -> Self {
+        self
+    }
 }
 
 /// Messages on their way into a list of messages.
@@ -41,6 +47,22 @@ pub struct MessageUpdate<M> {
 }
 
 impl<M: Identified> MessageUpdate<M> {
+    /// Messages as they were stored, each with an id.
+    fn as_they_are(messages: impl IntoIterator<Item = M>) -> Self {
+        let messages = messages.into_iter().map(|mut message| {
+            let fresh = message.id().is_none();
+            if fresh {
+                message.set_id(Uuid::new_v4().to_string());
+            }
+            (message, fresh)
+        });
+        Self { messages: messages.collect() }
+    }
+
+    fn one(message: M) -> Self {
+        Self::as_they_are([message])
+    }
+
     pub(in crate::state) fn apply(self, list: &mut Vec<M>) {
         self.fold(list, &mut None);
     }
@@ -95,9 +117,7 @@ impl<M: Identified> MessageUpdate<M> {
     /// Refuses to remove what is not there.
     pub(in crate::state) fn check(&self, list: &[M]) -> Result<(), String> {
         let removes = |(message, _): &(M, bool)| message.removes();
-        if !self.messages.iter().any(removes)
-            || self.messages.iter().any(|(message, _)| message.removes_all())
-        {
+        if !self.messages.iter().any(removes) || self.removes_all() {
             return Ok(());
         }
         let mut known: HashSet<_> = list.iter().map(Identified::id).collect();
@@ -112,6 +132,10 @@ impl<M: Identified> MessageUpdate<M> {
             }
         }
         Ok(())
+    }
+
+    pub(in crate::state) fn removes_all(&self) -> bool {
+        self.messages.iter().any(|(message, _)| message.removes_all())
     }
 
     pub(in crate::state) fn only_adds_to(&self, list: &[M]) -> bool {
@@ -152,14 +176,7 @@ fn position<M: Identified>(list: &[M], message: &M) -> Option<usize> {
 
 impl<M: Identified> FromIterator<M> for MessageUpdate<M> {
     fn from_iter<I: IntoIterator<Item = M>>(messages: I) -> Self {
-        let messages = messages.into_iter().map(|mut message| {
-            let fresh = message.id().is_none();
-            if fresh {
-                message.set_id(Uuid::new_v4().to_string());
-            }
-            (message, fresh)
-        });
-        Self { messages: messages.collect() }
+        Self::as_they_are(messages.into_iter().map(M::into_whole))
     }
 }
 
@@ -218,27 +235,27 @@ impl<'de, M: Identified + Deserialize<'de>> Visitor<'de> for UpdateVisitor<M> {
         while let Some(message) = seq.next_element::<M>()? {
             messages.push(message);
         }
-        Ok(messages.into())
+        Ok(MessageUpdate::as_they_are(messages))
     }
 
     fn visit_enum<A: EnumAccess<'de>>(self, object: A) -> Result<Self::Value, A::Error> {
-        M::deserialize(ObjectDeserializer(object)).map(Into::into)
+        M::deserialize(ObjectDeserializer(object)).map(MessageUpdate::one)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-        M::deserialize(MapAccessDeserializer::new(map)).map(Into::into)
+        M::deserialize(MapAccessDeserializer::new(map)).map(MessageUpdate::one)
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
-        M::deserialize(text.into_deserializer()).map(Into::into)
+        M::deserialize(text.into_deserializer()).map(MessageUpdate::one)
     }
 
     fn visit_i64<E: de::Error>(self, number: i64) -> Result<Self::Value, E> {
-        M::deserialize(number.into_deserializer()).map(Into::into)
+        M::deserialize(number.into_deserializer()).map(MessageUpdate::one)
     }
 
     fn visit_u64<E: de::Error>(self, number: u64) -> Result<Self::Value, E> {
-        M::deserialize(number.into_deserializer()).map(Into::into)
+        M::deserialize(number.into_deserializer()).map(MessageUpdate::one)
     }
 }
 

@@ -97,7 +97,7 @@ impl Driver {
         for write in writes {
             let Write::State(at, value) = write else { continue };
             let unshown =
-                |error| Unshown::channel(layout, *at, error).in_output_of(&task.inner.name);
+                |error: Error| Unshown::channel(layout, *at, &error).in_output_of(&task.inner.name);
             let written = messages_in(value.to_value().map_err(unshown)?);
             if written.is_empty() {
                 continue;

@@ -169,18 +169,18 @@ impl Emitter {
 /// Something that cannot be made data, and so cannot be shown.
 pub(crate) struct Unshown {
     what: String,
-    error: Error,
+    why: String,
 }
 
 impl Unshown {
-    pub(super) fn channel(layout: &Layout, at: usize, error: Error) -> Self {
-        Self { what: format!("channel `{}`", layout.channels[at].name), error }
+    pub(super) fn channel(layout: &Layout, at: usize, error: &Error) -> Self {
+        Self { what: format!("channel `{}`", layout.channels[at].name), why: error.to_string() }
     }
 
     /// The failure of the node with this name, whose output it is.
     pub(crate) fn in_output_of(self, node: &str) -> RunError {
-        let Self { what, error } = self;
-        let message = format!("what node `{node}` wrote cannot be made data, at {what}: {error}");
+        let Self { what, why } = self;
+        let message = format!("what node `{node}` wrote cannot be made data, at {what}: {why}");
         RunError::InvalidUpdate { message, code: None }
     }
 }
@@ -188,8 +188,11 @@ impl Unshown {
 fn returned(writes: &[Write]) -> Option<Result<Value, Unshown>> {
     writes.iter().find_map(|write| match write {
         Write::Return(payload) => {
-            let what = "its result";
-            Some(payload.to_value().map_err(|error| Unshown { what: what.to_owned(), error }))
+            let unshown = |error: Error| {
+                let (what, why) = ("its result".to_owned(), error.to_string());
+                Unshown { what, why }
+            };
+            Some(payload.to_value().map_err(unshown))
         }
         _ => None,
     })
@@ -208,7 +211,7 @@ fn state_writes(
     shown
         .map(|(at, value)| match value.to_value() {
             Ok(value) => Ok((at, value)),
-            Err(error) => Err(Unshown::channel(layout, at, error)),
+            Err(error) => Err(Unshown::channel(layout, at, &error)),
         })
         .collect()
 }

@@ -120,11 +120,14 @@ impl<S: State, O> Thread<S, O> {
     {
         let answers = answers.into_iter().map(|(id, answer)| match to_value(&answer) {
             Ok(answer) => Ok((id, answer)),
-            Err(error) => Err((id, error)),
+            Err(error) => Err(Box::new((id, error))),
         });
         self.invoke(match answers.collect::<Result<Vec<_>, _>>() {
             Ok(answers) => Input::answers(answers),
-            Err((id, error)) => Input::unfit(Some(id), error),
+            Err(unfit) => {
+                let (id, error) = *unfit;
+                Input::unfit(Some(id), error)
+            }
         })
     }
 

@@ -36,6 +36,8 @@ pub(crate) struct Db {
     timed: bool,
     prepared: bool,
     reconnect_max: Duration,
+    connect_max: Duration,
+    answer_max: Duration,
     config: Config,
     connector: Connector,
 }
@@ -114,6 +116,7 @@ impl Db {
         let manager = Manager::from_config(config.clone(), connector.clone(), manager_config);
         let pool = Pool::builder(manager)
             .max_size(options.pool_size)
+            .create_timeout(Some(options.connect_max))
             // The connection that was used last has its plans and what they need at hand.
             .queue_mode(QueueMode::Lifo)
             .runtime(Runtime::Tokio1)
@@ -131,14 +134,17 @@ impl Db {
             prepared: options.prepared,
             begin,
             reconnect_max: options.reconnect_max,
+            connect_max: options.connect_max,
+            answer_max: options.answer_max,
             config,
             connector,
         })
     }
 
     /// A connection outside the pool, for work that needs one to itself.
-    pub(crate) async fn connect(&self) -> Result<Client, tokio_postgres::Error> {
-        let (client, connection) = self.config.connect(self.connector.clone()).await?;
+    pub(crate) async fn connect(&self) -> Result<Client, Failure> {
+        let connected = self.config.connect(self.connector.clone());
+        let (client, connection) = within(self.connect_max, connected).await?;
         tokio::spawn(async move {
             if let Err(error) = connection.await {
                 tracing::debug!(%error, "a connection to PostgreSQL ended");
@@ -156,14 +162,30 @@ impl Db {
         let statement = &statement;
         self.insist(move |_| async move {
             let client = self.client().await?;
-            if !self.timed {
-                let named = statement.name(&client, self.prepared).await?;
-                return Ok(statement.run(&client, named.as_ref()).await?);
-            }
-            let mut rows = self.pipeline(&client, &[statement]).await?;
-            Ok(rows.pop().unwrap_or_default())
+            let asked = within(self.answer_max, async {
+                if !self.timed {
+                    let named = statement.name(&client, self.prepared).await?;
+                    return statement.run(&client, named.as_ref()).await;
+                }
+                let mut rows = self.pipeline(&client, &[statement]).await?;
+                Ok(rows.pop().unwrap_or_default())
+            });
+            let rows = asked.await;
+            give_back(client, &rows);
+            rows
         })
         .await
+    }
+
+    /// Something that has to be answered in time, on a connection that is not used any more if it is not.
+    pub(crate) async fn in_time<T, E>(
+        &self,
+        work: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, Error>
+    where
+        E: Into<Failure>,
+    {
+        within(self.answer_max, work).await.map_err(Failure::unreached)
     }
 
     /// Runs statements as one transaction in one round trip. If one of them fails, none of them was run.
@@ -172,7 +194,9 @@ impl Db {
         statements: &[&Statement<'_>],
     ) -> Result<Vec<Vec<Row>>, Failure> {
         let client = self.client().await?;
-        Ok(self.pipeline(&client, statements).await?)
+        let rows = within(self.answer_max, self.pipeline(&client, statements)).await;
+        give_back(client, &rows);
+        rows
     }
 
     /// As [`transact`](Self::transact), for statements one of which divides by zero if none of them is to be kept. Says whether
@@ -211,15 +235,17 @@ impl Db {
         &self,
         statements: &[&Statement<'_>],
     ) -> Result<(Open, Vec<Vec<Row>>), Failure> {
-        let open = Open { held: Some(self.client().await?), prepared: self.prepared };
-        let rows = {
-            let client = open.client()?;
+        let held = Some(self.client().await?);
+        let open = Open { held, prepared: self.prepared, answer_max: self.answer_max };
+        let client = open.client()?;
+        let begun = within(self.answer_max, async {
             let names = names(self.prepared, client, statements).await?;
             let begin = client.batch_execute(&self.begin);
             let (begun, rows) = join(begin, run_all(client, statements, &names)).await;
             begun?;
-            rows?
-        };
+            rows
+        });
+        let rows = begun.await?;
         Ok((open, rows))
     }
 
@@ -252,6 +278,25 @@ impl Db {
     }
 }
 
+/// Does something that the server has to answer in time. A server that does not has gone, for all we know.
+async fn within<T, E: Into<Failure>>(
+    limit: Duration,
+    work: impl Future<Output = Result<T, E>>,
+) -> Result<T, Failure> {
+    match tokio::time::timeout(limit, work).await {
+        Ok(done) => done.map_err(Into::into),
+        Err(_) => Err(Failure::no_answer(limit)),
+    }
+}
+
+/// Gives a connection back to the pool, unless its server has gone: what it answers later would be taken for the answer to
+/// something else.
+fn give_back<T>(client: Object, done: &Result<T, Failure>) {
+    if matches!(done, Err(Failure::Lost(_))) {
+        drop(Object::take(client));
+    }
+}
+
 /// The names of statements, which have to be known before any of them is sent: to ask for one in between would be to wait.
 async fn names(
     prepared: bool,
@@ -276,6 +321,7 @@ async fn run_all(
 pub(crate) struct Open {
     held: Option<Object>,
     prepared: bool,
+    answer_max: Duration,
 }
 
 impl Open {
@@ -287,17 +333,20 @@ impl Open {
     /// Runs the last statements and commits.
     pub(crate) async fn commit(mut self, statements: &[&Statement<'_>]) -> Result<(), Failure> {
         let client = self.client()?;
-        let names = names(self.prepared, client, statements).await?;
-        let inner = run_all(client, statements, &names);
-        let (rows, committed) = join(inner, client.batch_execute("COMMIT")).await;
-        rows?;
-        committed?;
+        let committed = within(self.answer_max, async {
+            let names = names(self.prepared, client, statements).await?;
+            let inner = run_all(client, statements, &names);
+            let (rows, committed) = join(inner, client.batch_execute("COMMIT")).await;
+            rows?;
+            committed
+        });
+        committed.await?;
         drop(self.held.take());
         Ok(())
     }
 
     pub(crate) async fn end(mut self, with: &str) -> Result<(), Failure> {
-        self.client()?.batch_execute(with).await?;
+        within(self.answer_max, self.client()?.batch_execute(with)).await?;
         // Only now may others have the connection.
         drop(self.held.take());
         Ok(())

@@ -1,6 +1,8 @@
 //! What a failure of the driver means for the caller.
 
 use std::error::Error as _;
+use std::fmt;
+use std::time::Duration;
 
 use deadpool_postgres::PoolError;
 use superstep_checkpoint::Error;
@@ -19,7 +21,38 @@ pub(crate) enum Failure {
     Final(Error),
 }
 
+/// The server has not answered in time. Nobody knows whether it got what was sent.
+#[derive(Debug)]
+pub(crate) struct NoAnswer(pub(crate) Duration);
+
+impl fmt::Display for NoAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the server did not answer within {:?}", self.0)
+    }
+}
+
+impl std::error::Error for NoAnswer {}
+
 impl Failure {
+    pub(crate) fn no_answer(within: Duration) -> Self {
+        Self::Lost(NoAnswer(within).into())
+    }
+
+    /// As [`told`](Self::told), to a caller who stored or removed something.
+    pub(crate) fn told_of_change(self, what: impl FnOnce() -> String) -> Error {
+        match self {
+            Self::Lost(source) => {
+                let message = format!(
+                    "the connection to PostgreSQL was lost while it was to {}; whether that was done is not known, and it is \
+                     safe to try it again",
+                    what()
+                );
+                Error::backend(message, source)
+            }
+            other => other.told(what),
+        }
+    }
+
     /// What is told to the caller who did `what`.
     pub(crate) fn told(self, what: impl FnOnce() -> String) -> Error {
         match self {
@@ -74,6 +107,8 @@ impl From<PoolError> for Failure {
     fn from(error: PoolError) -> Self {
         match error {
             PoolError::Backend(error) => error.into(),
+            // Only making a connection has a limit.
+            PoolError::Timeout(_) => Self::Lost(error.into()),
             other => Self::Final(Error::backend("no connection is to be had", other)),
         }
     }

@@ -28,7 +28,8 @@
 //! - **Poolers.** Nothing stays in a session, so a pooler may give each transaction to another one (PgBouncer's
 //!   `transaction` mode): statements are unnamed, locks and settings end with their transaction.
 //! - **A server that goes away.** Calls go on when it is back, for as long as [`Options::reconnect_max`] says. What was being
-//!   read is read again. For what was being stored, it is found out whether it was.
+//!   read is read again. For what was being stored, it is found out whether it was. A server that does not answer within
+//!   [`Options::answer_max`] has gone away.
 //! - **Text.** PostgreSQL has no NUL in text: a thread, namespace, channel or key with one is refused with an error. Values may
 //!   contain anything.
 //! - **Rows that cannot be read** give an error that names thread and checkpoint, and harm no other thread.

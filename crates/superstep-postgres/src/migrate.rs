@@ -37,11 +37,11 @@ pub(crate) struct Plan<'a> {
 
 /// Checks that all steps have been taken, and takes none.
 pub(crate) async fn verify(db: &Db, plan: Plan<'_>) -> Result<(), Error> {
-    let client = db.connect().await.map_err(|error| told(error, "connect"))?;
-    if is_current(&client, plan).await? {
+    let client = db.connect().await.map_err(unreached)?;
+    if db.in_time(is_current(&client, plan)).await? {
         return Ok(());
     }
-    let why = match reached(&client, plan).await? {
+    let why = match db.in_time(reached(&client, plan)).await? {
         None => "has no tables for threads",
         Some(_) => "has tables of an older version",
     };
@@ -55,20 +55,20 @@ pub(crate) async fn verify(db: &Db, plan: Plan<'_>) -> Result<(), Error> {
 /// # Errors
 /// There are more steps than are known here.
 pub(crate) async fn is_done(db: &Db, plan: Plan<'_>) -> Result<bool, Error> {
-    let client = db.connect().await.map_err(|error| told(error, "connect"))?;
-    is_current(&client, plan).await
+    let client = db.connect().await.map_err(unreached)?;
+    db.in_time(is_current(&client, plan)).await
 }
 
 /// Takes the steps that have not been taken yet.
 pub(crate) async fn migrate(db: &Db, plan: Plan<'_>) -> Result<(), Error> {
-    let worker = db.connect().await.map_err(|error| told(error, "connect"))?;
-    if is_current(&worker, plan).await? {
+    let worker = db.connect().await.map_err(unreached)?;
+    if db.in_time(is_current(&worker, plan)).await? {
         return Ok(());
     }
-    let holder = db.connect().await.map_err(|error| told(error, "connect"))?;
+    let holder = db.connect().await.map_err(unreached)?;
     loop {
         let sql = format!("BEGIN; SELECT pg_try_advisory_xact_lock({LOCK})");
-        let answers = holder.simple_query(&sql).await.map_err(|error| told(error, "lock"))?;
+        let answers = db.in_time(holder.simple_query(&sql)).await?;
         // Asked like this, and not with parameters, the server forgets the statement at once. Else the transaction would
         // keep what it saw, and building an index would wait for it.
         if answers
@@ -77,13 +77,17 @@ pub(crate) async fn migrate(db: &Db, plan: Plan<'_>) -> Result<(), Error> {
         {
             break;
         }
-        holder.batch_execute("ROLLBACK").await.map_err(|error| told(error, "unlock"))?;
+        db.in_time(holder.batch_execute("ROLLBACK")).await?;
         tokio::time::sleep(LOOK_EVERY).await;
     }
     let done = take_steps(&worker, plan).await;
     // The lock also ends with the connection, so a failure here loses nothing.
-    let _ = holder.batch_execute("ROLLBACK").await;
+    let _ = db.in_time(holder.batch_execute("ROLLBACK")).await;
     done
+}
+
+fn unreached(failure: Failure) -> Error {
+    failure.told(|| "make its tables (connect)".to_owned())
 }
 
 fn told(error: tokio_postgres::Error, what: &str) -> Error {

@@ -28,6 +28,8 @@ pub struct Options {
     pub(crate) pool_size: usize,
     pub(crate) statement_timeout: Option<Duration>,
     pub(crate) reconnect_max: Duration,
+    pub(crate) connect_max: Duration,
+    pub(crate) answer_max: Duration,
     pub(crate) prepared: bool,
 }
 
@@ -44,6 +46,8 @@ impl Options {
             pool_size: 10,
             statement_timeout: None,
             reconnect_max: Duration::from_secs(10),
+            connect_max: Duration::from_secs(15),
+            answer_max: Duration::from_secs(120),
             prepared: false,
         }
     }
@@ -70,6 +74,27 @@ impl Options {
     #[must_use]
     pub fn statement_timeout(mut self, timeout: Duration) -> Self {
         self.statement_timeout = Some(timeout);
+        self
+    }
+
+    /// How long it may take to make a connection, until the server is ready for the first statement; 15 seconds unless said
+    /// otherwise. Then the server counts as gone.
+    #[must_use]
+    pub fn connect_max(mut self, time: Duration) -> Self {
+        self.connect_max = time;
+        self
+    }
+
+    /// How long the server may take to answer a statement or a transaction; two minutes unless said otherwise.
+    ///
+    /// A server that takes longer counts as gone, and so does one that never answers, which the network may not tell: the
+    /// connection is given up, and the call goes on with another one as [`reconnect_max`](Self::reconnect_max) has it. For what
+    /// was being stored, it finds out whether it was. Steps that make tables and build indexes may take as long as they do.
+    ///
+    /// [`statement_timeout`](Self::statement_timeout) is for a server that is slow and should be: it ends the statement there.
+    #[must_use]
+    pub fn answer_max(mut self, time: Duration) -> Self {
+        self.answer_max = time;
         self
     }
 
@@ -131,6 +156,8 @@ impl fmt::Debug for Options {
             .field("pool_size", &self.pool_size)
             .field("statement_timeout", &self.statement_timeout)
             .field("reconnect_max", &self.reconnect_max)
+            .field("connect_max", &self.connect_max)
+            .field("answer_max", &self.answer_max)
             .field("prepared", &self.prepared)
             .finish_non_exhaustive()
     }

@@ -27,7 +27,9 @@ pub(super) async fn delete_thread(db: &Db, thread: &str) -> Result<(), Error> {
         let lock = Statement::new(LOCK_WHOLE_THREAD).texts(threads);
         db.transact(&[&lock, &Statement::new(DELETE).text(thread)]).await
     });
-    done.await.map(drop).map_err(|failure| failure.told(|| format!("delete thread `{thread}`")))
+    done.await
+        .map(drop)
+        .map_err(|failure| failure.told_of_change(|| format!("delete thread `{thread}`")))
 }
 
 const COPY: &str = "WITH gate AS MATERIALIZED (
@@ -75,7 +77,7 @@ pub(super) async fn copy_thread(db: &Db, from: &str, to: &str) -> Result<(), Err
     });
     let copied = copied
         .await
-        .map_err(|failure| failure.told(|| format!("copy thread `{from}` to `{to}`")))?;
+        .map_err(|failure| failure.told_of_change(|| format!("copy thread `{from}` to `{to}`")))?;
     if copied { Ok(()) } else { Err(wire::target_exists(from, to)) }
 }
 
@@ -224,7 +226,8 @@ pub(super) async fn delete_for_runs(db: &Db, runs: &[String]) -> Result<(), Erro
     let sql = "SELECT DISTINCT thread_id FROM checkpoints WHERE metadata ->> 'run_id' = ANY($1)";
     let known: Vec<&str> =
         runs.iter().map(String::as_str).filter(|run| !run.contains('\0')).collect();
-    let failed = |failure: Failure| failure.told(|| "delete the checkpoints of runs".to_owned());
+    let failed =
+        |failure: Failure| failure.told_of_change(|| "delete the checkpoints of runs".to_owned());
     let rows = db.read(Statement::new(sql).texts(&known)).await.map_err(failed)?;
     let threads: Vec<String> =
         rows.iter().map(|row| column(row, "thread_id")).collect::<Result<_, _>>()?;
@@ -235,7 +238,7 @@ pub(super) async fn delete_for_runs(db: &Db, runs: &[String]) -> Result<(), Erro
 }
 
 pub(super) async fn prune(db: &Db, prune: Prune) -> Result<usize, Error> {
-    let failed = |failure: Failure| failure.told(|| "prune threads".to_owned());
+    let failed = |failure: Failure| failure.told_of_change(|| "prune threads".to_owned());
     let threads = match prune.threads {
         Some(mut threads) => {
             threads.retain(|thread| !thread.contains('\0'));

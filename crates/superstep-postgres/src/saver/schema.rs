@@ -1,6 +1,7 @@
 //! The tables of checkpoints, step by step as the other engine makes them, and the list of threads beside them.
 
 use superstep_checkpoint::Error;
+use tokio_postgres::Row;
 
 use crate::db::Db;
 use crate::failure::Failure;
@@ -157,17 +158,28 @@ const SLOWLY_COMPRESSED: &str = "SELECT c.oid::regclass::text, quote_ident(a.att
 /// of a few hundred channels. What is stored stays as it is, and whoever reads or writes does not notice.
 ///
 /// If somebody is busy with a table for longer than a moment, it is left for the next time.
-async fn compress_quickly(db: &Db) -> Result<(), tokio_postgres::Error> {
-    let client = db.connect().await?;
-    for row in client.query_typed(SLOWLY_COMPRESSED, &[]).await? {
-        let (table, column): (&str, &str) = (row.try_get(0)?, row.try_get(1)?);
+async fn compress_quickly(db: &Db) -> Result<(), Error> {
+    let client = db.connect().await.map_err(Failure::unreached)?;
+    for row in db.in_time(client.query_typed(SLOWLY_COMPRESSED, &[])).await? {
+        let (table, column): (&str, &str) = (named(&row, 0)?, named(&row, 1)?);
         // Statements that are sent together are one transaction.
         let change = format!(
             "SET LOCAL lock_timeout = '1s'; ALTER TABLE {table} ALTER COLUMN {column} SET COMPRESSION lz4"
         );
-        client.batch_execute(&change).await?;
+        db.in_time(client.batch_execute(&change)).await?;
     }
     Ok(())
+}
+
+fn named(row: &Row, at: usize) -> Result<&str, Error> {
+    row.try_get(at).map_err(|error| Failure::from(error).unreached())
+}
+
+/// The answer to a question that has yes and no for answers.
+async fn ask(db: &Db, sql: &str) -> Result<bool, Error> {
+    let client = db.connect().await.map_err(Failure::unreached)?;
+    let row = db.in_time(client.query_typed_one(sql, &[])).await?;
+    row.try_get(0).map_err(|error| Failure::from(error).unreached())
 }
 
 /// Whether we may add a table and triggers to what somebody else may have made.
@@ -175,9 +187,7 @@ async fn may_add(db: &Db) -> Result<bool, Error> {
     let sql = "SELECT NOT pg_is_in_recovery() AND has_table_privilege('checkpoints', 'TRIGGER')
         AND coalesce(has_schema_privilege(current_schema(), 'CREATE'), false)
         AND EXISTS (SELECT FROM pg_language WHERE lanname = 'plpgsql')";
-    let may = async { db.connect().await?.query_typed_one(sql, &[]).await?.try_get(0) };
-    let may: Result<bool, tokio_postgres::Error> = may.await;
-    may.map_err(|error| Failure::from(error).unreached())
+    ask(db, sql).await
 }
 
 /// Refuses tables of the same names that keep only the newest checkpoint of a thread: the steps would run on them, and
@@ -186,9 +196,7 @@ async fn refuse_shallow(db: &Db) -> Result<(), Error> {
     let sql = "SELECT to_regclass('checkpoints') IS NOT NULL AND NOT EXISTS (
         SELECT FROM pg_attribute WHERE attrelid = to_regclass('checkpoints') AND attname = 'checkpoint_id'
     )";
-    let is_shallow = async { db.connect().await?.query_typed_one(sql, &[]).await?.try_get(0) };
-    let is_shallow: Result<bool, tokio_postgres::Error> = is_shallow.await;
-    if is_shallow.map_err(|error| Failure::from(error).unreached())? {
+    if ask(db, sql).await? {
         return Err(Error::invalid(
             "the table `checkpoints` is one of LangGraph's `ShallowPostgresSaver`, which keeps no history; use another \
              database or schema",

@@ -211,7 +211,7 @@ async fn put_sheet(db: &Db, sheet: &mut Sheet<'_>, before: Attempt) -> Result<()
 }
 
 fn told(sheet: &Sheet<'_>, failure: Failure) -> Error {
-    failure.told(|| format!("store checkpoint {} of thread `{}`", sheet.id, sheet.thread))
+    failure.told_of_change(|| format!("store checkpoint {} of thread `{}`", sheet.id, sheet.thread))
 }
 
 /// Sends a checkpoint. Says whether nothing was stored because rows that are needed are not there.
@@ -283,7 +283,8 @@ pub(super) async fn put_writes(
     let writes = &WriteRows::new(all)?;
     let id = &checkpoint.to_string();
     let failed = |failure: Failure| {
-        failure.told(|| format!("store writes beside checkpoint {id} of thread `{thread}`"))
+        failure
+            .told_of_change(|| format!("store writes beside checkpoint {id} of thread `{thread}`"))
     };
     let unknown =
         || Error::Unknown { thread: thread.to_owned(), ns: ns.to_owned(), id: checkpoint };

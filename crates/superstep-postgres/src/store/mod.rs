@@ -143,7 +143,7 @@ impl Store for PostgresStore {
             self.db.transact(&statements).await
         });
         let rows = answered.await.map_err(|failure: Failure| {
-            failure.told(|| "read or change items of the store".to_owned())
+            failure.told_of_change(|| "read or change items of the store".to_owned())
         })?;
         let mut rows = rows.iter();
         ops.iter()
@@ -162,7 +162,9 @@ impl Store for PostgresStore {
             let count: i64 = rows.first().and_then(|rows| rows.first()).map_or(0, |row| row.get(0));
             Ok(count)
         });
-        let count = swept.await.map_err(|failure| failure.told(|| "sweep the store".to_owned()))?;
+        let count = swept
+            .await
+            .map_err(|failure| failure.told_of_change(|| "sweep the store".to_owned()))?;
         Ok(usize::try_from(count).unwrap_or_default())
     }
 }
@@ -387,5 +389,6 @@ fn item(row: &Row) -> Result<Item, Error> {
 
 fn time(micros: Option<i64>) -> SystemTime {
     let since = u64::try_from(micros.unwrap_or_default()).unwrap_or_default();
-    SystemTime::UNIX_EPOCH + Duration::from_micros(since)
+    let time = SystemTime::UNIX_EPOCH.checked_add(Duration::from_micros(since));
+    time.unwrap_or(SystemTime::UNIX_EPOCH)
 }

@@ -85,7 +85,7 @@ impl Driver {
 
     /// What the tasks wrote can be stored, but not what came of it.
     fn unstorable(&self, unstorable: Unstorable) -> Box<ApplyError> {
-        let Unstorable { channel: at, cause, .. } = unstorable;
+        let (at, cause) = unstorable.into_parts();
         let mut tasks: Vec<_> = self
             .head
             .wrote

@@ -13,35 +13,42 @@ use crate::state::{Kind, Payload};
 
 /// A value that has no stored form.
 #[derive(Debug)]
-pub(crate) struct Unstorable {
+pub(crate) struct Unstorable(Box<Parts>);
+
+#[derive(Debug)]
+struct Parts {
     /// What it is, in the user's words.
     what: String,
-    /// The channel of the state that it is for, if there is one.
-    pub(crate) channel: Option<usize>,
-    pub(crate) cause: Error,
+    channel: Option<usize>,
+    cause: Error,
 }
 
 impl Unstorable {
     pub(crate) fn new(what: impl Into<String>, cause: Error) -> Self {
-        Self { what: what.into(), channel: None, cause }
+        Self(Box::new(Parts { what: what.into(), channel: None, cause }))
     }
 
     pub(crate) fn in_channel(layout: &Layout, at: usize, cause: Error) -> Self {
         let what = format!("a value for channel `{}`", layout.channels[at].name);
-        Self { what, channel: Some(at), cause }
+        Self(Box::new(Parts { what, channel: Some(at), cause }))
+    }
+
+    /// The channel of the state that it is for, if there is one, and why it has none.
+    pub(crate) fn into_parts(self) -> (Option<usize>, Error) {
+        (self.0.channel, self.0.cause)
     }
 }
 
 impl fmt::Display for Unstorable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} that cannot be stored: {}", self.what, self.cause)
+        write!(f, "{} that cannot be stored: {}", self.0.what, self.0.cause)
     }
 }
 
 /// Of something that was given from outside.
 impl From<Unstorable> for RunError {
     fn from(unstorable: Unstorable) -> Self {
-        let Unstorable { what, cause, .. } = unstorable;
+        let Parts { what, cause, .. } = *unstorable.0;
         Self::InvalidUpdate { message: format!("{what} cannot be stored: {cause}"), code: None }
     }
 }

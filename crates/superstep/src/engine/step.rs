@@ -152,7 +152,7 @@ impl Driver {
                 Happened::Saved(Ok(())) => {}
                 Happened::Saved(Err(error)) => {
                     lone.set(None);
-                    return Err(self.give_up(superstep, futures, error).await);
+                    return Err(self.give_up(superstep, futures, &entries, error).await);
                 }
                 Happened::TimedOut => {
                     let limit = self.graph.step_timeout.unwrap_or_default();
@@ -190,11 +190,12 @@ impl Driver {
         entry.ended = true;
         match end {
             End::Done(Done { writes, stored }) => {
-                self.store(futures, &entry.task, stored);
+                // Nothing of a task that fails here is stored: it runs again.
+                self.keep_in_cache(entry, &writes, futures)?;
                 self.show_done(entry, &writes)?;
+                self.store(futures, &entry.task, stored);
                 entry.writes = Some(writes);
-                let entry = &*entry;
-                self.keep_in_cache(entry, entry.writes.as_deref().unwrap_or_default(), futures)
+                Ok(())
             }
             End::Failed(error) => self.failed(superstep, futures, entries, at, error),
             End::Suspended(suspension) => self.suspended(futures, state, entry, *suspension),
@@ -312,11 +313,13 @@ impl Driver {
     /// The end of a superstep when storage has failed, or somebody else has the thread.
     ///
     /// What is being stored is waited for, so that nobody finds half of it later. A thread that somebody else has is left
-    /// alone; otherwise what has finished is stored if that is possible now.
+    /// alone; otherwise what has finished is stored if that is possible now, unless everything has: what completes a superstep
+    /// is stored with its checkpoint or not at all.
     async fn give_up(
         &mut self,
         superstep: &Superstep,
         futures: Futures,
+        entries: &[Entry],
         error: RunError,
     ) -> RunError {
         let mut saves = self.drop_tasks(superstep, futures);
@@ -328,6 +331,7 @@ impl Driver {
             return error;
         }
         usable &= self.settle().await.is_ok();
+        usable &= waiting(entries).next().is_some();
         let finished = std::mem::take(&mut self.unsaved);
         if usable
             && self.stored == Some(self.id)

@@ -24,7 +24,7 @@ const CRASHES_MIN: usize = 5500;
 
 /// How many pairs of moments are drawn for each workload in each mode, and how many processes must have been ended in pairs.
 const PAIRS: usize = 4;
-const PAIRS_MIN: usize = 900;
+const PAIRS_MIN: usize = 750;
 
 /// Set this to draw others.
 const SEED: u64 = 15;

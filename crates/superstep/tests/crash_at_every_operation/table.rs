@@ -176,9 +176,8 @@ impl Row<'_> {
         crashes: [Crash; 2],
         expected: &Outcome,
     ) -> Result<usize, String> {
-        let mut ended = 0;
         let mut gone: Option<Gone> = None;
-        for crash in crashes.into_iter().chain([Crash::Never]) {
+        for (ended, crash) in crashes.into_iter().chain([Crash::Never]).enumerate() {
             let saver = CrashSaver::over(saver.clone(), crash);
             let end = self.play(&saver, &process).await;
             if let Some(gone) = gone {
@@ -189,7 +188,6 @@ impl Row<'_> {
                 same(expected, &end?)?;
                 return Ok(ended);
             }
-            ended += 1;
             gone = Some(self.look_back(&saver, &process).await?);
             process.journal = Journal::new();
         }

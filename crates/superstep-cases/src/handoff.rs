@@ -28,7 +28,10 @@ pub(crate) fn serve() -> Result<bool, String> {
 fn part(request: &str) -> Result<Json, String> {
     let request: Json = serde_json::from_str(request).map_err(|error| error.to_string())?;
     let text = |key: &str| request[key].as_str().ok_or_else(|| format!("no `{key}` was given"));
-    let case = read_case(Path::new(text("case")?))?;
+    let case = match &request["case"] {
+        case @ Json::Object(_) => case.clone(),
+        _ => read_case(Path::new(text("case")?))?,
+    };
     let index = |at: usize| request["calls"][at].as_u64().and_then(|n| usize::try_from(n).ok());
     let (Some(from), Some(to)) = (index(0), index(1)) else {
         return Err("`calls` is [FROM, TO]".to_owned());
@@ -60,7 +63,7 @@ fn judged(case: &Json, carry: &Json) -> Option<String> {
 }
 
 /// Whether all that a case relies on is in the saver.
-fn can_hand_off(case: &Json) -> bool {
+pub(crate) fn can_hand_off(case: &Json) -> bool {
     let plain = json!([case["graphs"], case["tasks"], case["script"]]).to_string();
     let in_memory = ["\"cache\"", "\"clear_cache\"", "\"store_"];
     case["script"].as_array().is_some_and(|script| script.len() > 1)
@@ -70,7 +73,7 @@ fn can_hand_off(case: &Json) -> bool {
 }
 
 /// One engine, running parts of cases on request.
-struct Engine {
+pub(crate) struct Engine {
     name: &'static str,
     process: Child,
     requests: Option<ChildStdin>,
@@ -78,7 +81,7 @@ struct Engine {
 }
 
 impl Engine {
-    fn start(name: &'static str, command: &mut Command) -> Result<Self, String> {
+    pub(crate) fn start(name: &'static str, command: &mut Command) -> Result<Self, String> {
         let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut process = started.map_err(|error| format!("cannot start {name}: {error}"))?;
         let requests = process.stdin.take();
@@ -86,7 +89,12 @@ impl Engine {
         Ok(Self { name, process, requests, answers: BufReader::new(answers) })
     }
 
-    fn run(&mut self, request: &Json) -> Result<Json, String> {
+    pub(crate) fn run(&mut self, request: &Json) -> Result<Json, String> {
+        Ok(self.ask(request)?["carry"].take())
+    }
+
+    /// Its answer to a request.
+    pub(crate) fn ask(&mut self, request: &Json) -> Result<Json, String> {
         let name = self.name;
         let gone = |error: std::io::Error| format!("{name} went away: {error}");
         if let Some(requests) = &mut self.requests {
@@ -94,11 +102,11 @@ impl Engine {
         }
         let mut line = String::new();
         self.answers.read_line(&mut line).map_err(gone)?;
-        let mut answer: Json = serde_json::from_str(&line)
+        let answer: Json = serde_json::from_str(&line)
             .map_err(|error| format!("{name} answered `{}`: {error}", line.trim()))?;
         match answer["problem"].as_str() {
             Some(problem) => Err(format!("{name} has a problem: {problem}")),
-            None => Ok(answer["carry"].take()),
+            None => Ok(answer),
         }
     }
 }

@@ -6,6 +6,7 @@
 //! conformance --serve                      runs parts of cases on request, for hand-offs
 //! conformance --judge FILE CARRY.json      compares what several engines did together
 //! conformance --handoff PYTHON PATH...     hands cases to the reference and back, on SQLite
+//! conformance --fuzz PYTHON [OPTIONS]      makes random cases, records them, and runs them
 //! ```
 //!
 //! `DB` is `memory`, `sqlite` (a fresh file for each case), or `sqlite:FILE` (the same, with files named after it that stay).
@@ -18,6 +19,7 @@ mod build;
 mod db;
 mod divergences;
 mod expr;
+mod fuzz;
 mod handoff;
 mod normalise;
 mod script;
@@ -63,6 +65,7 @@ fn run(arguments: &[String]) -> Result<bool, String> {
         [flag, python, paths @ ..] if flag == "--handoff" => {
             handoff::hand_all(&db, python, Splits::Every, &or_all(paths))
         }
+        [flag, python, options @ ..] if flag == "--fuzz" => fuzz::fuzz(python, options),
         [flag, ..] if flag.starts_with("--") => Err(format!("`{flag}` is not known here")),
         paths => run_all(&db, &or_all(paths)),
     }

@@ -1,0 +1,103 @@
+//! What runs do.
+
+use serde_json::Value as Json;
+
+use super::{Seen, Verdict, blurred};
+
+fn whole(holds: bool) -> Verdict {
+    if holds { Verdict::Whole } else { Verdict::Other }
+}
+
+/// F9: durability without a checkpointer is nothing to crash on.
+pub(super) fn sync_without_saver(seen: &Seen<'_>) -> Verdict {
+    let crashed = seen.want["error"]["kind"] == "AttributeError";
+    whole(crashed && seen.has("\"none\"") && seen.got["error"]["kind"] != "AttributeError")
+}
+
+/// F36: a write conflict fails its superstep at its end, and the thread goes on.
+pub(super) fn write_conflict(seen: &Seen<'_>) -> Verdict {
+    let conflict = |entry: &Json| entry["error"]["code"] == "INVALID_CONCURRENT_GRAPH_UPDATE";
+    let poisoned = conflict(seen.want) && !conflict(seen.got);
+    let again = seen.runs() && conflict(seen.want) && conflict(seen.got) && seen.ran_more();
+    let later = seen.entries.iter().any(conflict) && seen.runs() && seen.ran_more();
+    whole(poisoned || again || later)
+}
+
+/// F11: naming the head is not going back in time: nothing is forked, and what has finished does not run again.
+pub(super) fn head_is_no_travel(seen: &Seen<'_>) -> Verdict {
+    let forked = |entry: &Json| {
+        let mut count = 0;
+        super::each(&mut entry.clone(), &mut |part| {
+            count += usize::from(part["source"] == "fork");
+        });
+        count
+    };
+    let names = |call: &Json| call.get("at").is_some();
+    let less_forked = forked(seen.got) < forked(seen.want);
+    if seen.runs() {
+        return whole(names(seen.call) && (seen.ran_less() || less_forked));
+    }
+    let travelled = seen.last_run().is_some_and(|(call, _)| names(call));
+    whole(seen.looks() && travelled && less_forked)
+}
+
+/// F29: the ids of questions in a graph without a memory stay the same.
+pub(super) fn ids_without_memory(seen: &Seen<'_>) -> Verdict {
+    whole(seen.has("\"checkpointer\":\"none\"") && blurred(seen.want) == blurred(seen.got))
+}
+
+/// A graph with a memory of its own that has come to its end takes the input of the next call, in a run that continues too.
+pub(super) fn memory_takes_input(seen: &Seen<'_>) -> Verdict {
+    let own = seen.has("\"checkpointer\":\"own\"");
+    let continues = seen.call["input"].is_null();
+    whole(own && continues && seen.runs() && more_inside(seen))
+}
+
+/// Whether nodes of graphs with a memory of their own, or inside them, have run more often.
+fn more_inside(seen: &Seen<'_>) -> bool {
+    let inside = |name: &str| name.contains('s') && !name.starts_with('t');
+    seen.counts().iter().any(|(name, want, got)| inside(name) && got > want)
+}
+
+/// F5: a further attempt counts its calls from the beginning, so it finds what is recorded.
+pub(super) fn attempt_finds_calls(seen: &Seen<'_>) -> Verdict {
+    let calls = ["\"call\"", "\"spawn\"", "\"call_each\""].iter().any(|op| seen.has(op));
+    whole(seen.runs() && calls && seen.has("\"retry\"") && seen.ran_less())
+}
+
+/// F6: a further attempt finds the subgraph where it was.
+pub(super) fn attempt_finds_subgraph(seen: &Seen<'_>) -> Verdict {
+    let graphs = seen.has("\"invoke\"") || seen.has("\"graph\"");
+    whole(seen.runs() && graphs && seen.has("\"retry\"") && seen.ran_less())
+}
+
+/// F31: a failure that was caught is recorded, and is the same again.
+pub(super) fn caught_failure_recorded(seen: &Seen<'_>) -> Verdict {
+    whole(seen.runs() && seen.has("\"try\"") && seen.ran_less())
+}
+
+/// F16: an error handler that has finished does not run again.
+pub(super) fn finished_handler_stays(seen: &Seen<'_>) -> Verdict {
+    whole(seen.runs() && seen.has("\"on_error\"") && seen.ran_less())
+}
+
+/// Under `exit`, a graph inside a task that was drained or out of steps goes on where it was.
+pub(super) fn exit_keeps_progress(seen: &Seen<'_>) -> Verdict {
+    let exit = seen.before.iter().any(|call| call["durability"] == "exit");
+    let stopped = seen.entries.iter().any(|entry| {
+        matches!(entry["error"]["kind"].as_str(), Some("GraphDrained" | "GraphRecursionError"))
+    });
+    whole(seen.runs() && exit && stopped && seen.ran_less())
+}
+
+/// F17b: of tasks with equal cache keys in one superstep none runs again.
+pub(super) fn equal_cache_keys(seen: &Seen<'_>) -> Verdict {
+    whole(seen.runs() && seen.has("\"cache\"") && seen.ran_less())
+}
+
+/// F1: a task whose router failed runs again, with its router.
+pub(super) fn failed_router_runs_again(seen: &Seen<'_>) -> Verdict {
+    let routed = seen.case["graphs"].to_string().contains("router of")
+        || super::states::null_answers(seen.case);
+    whole(seen.runs() && routed && seen.ran_more())
+}

@@ -1,0 +1,239 @@
+//! What looks at threads show.
+
+use serde_json::{Value as Json, json};
+
+use super::{Seen, Verdict, blurred, each, is_more, mended, states};
+
+/// F24: an overwrite of a key that takes the last value, or of one without a starting value, is the value in it.
+pub(super) fn overwrite_unwrapped(seen: &Seen<'_>) -> Verdict {
+    if !seen.has("$overwrite") {
+        return Verdict::Other;
+    }
+    let ours = seen.got.to_string();
+    let mut entry = seen.want.clone();
+    each(&mut entry, &mut |part| {
+        let wrapped = match part {
+            Json::Object(map) if map.len() == 1 => map.get("$overwrite").cloned(),
+            _ => None,
+        };
+        if let Some(value) = wrapped
+            && !ours.contains(&part.to_string())
+        {
+            *part = value;
+        }
+    });
+    // In texts that nodes made of it.
+    let text = unwrapped(&entry.to_string());
+    let entry = serde_json::from_str(&text).unwrap_or(entry);
+    mended(seen, entry)
+}
+
+/// The same text without overwrites of numbers in texts: `{"$overwrite":3}` written in a text.
+fn unwrapped(text: &str) -> String {
+    let open = "{\\\"$overwrite\\\":";
+    let mut result = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(open) {
+        result.push_str(before);
+        match after.split_once('}') {
+            Some((value, behind)) => {
+                result.push_str(value);
+                rest = behind;
+            }
+            None => return text.to_owned(),
+        }
+    }
+    result.push_str(rest);
+    result
+}
+
+/// F19: the value of an untracked key is never stored, so what a task has done is shown without it.
+pub(super) fn untracked_not_stored(seen: &Seen<'_>) -> Verdict {
+    if !seen.has("\"untracked\"") || !seen.looks() {
+        return Verdict::Other;
+    }
+    let ours: Vec<&Json> = states(seen.got);
+    let shown = |task: &Json| {
+        let mut tasks =
+            ours.iter().flat_map(|state| state["tasks"].as_array().into_iter().flatten());
+        tasks.any(|mine| mine["id"] == task["id"] && mine["result"].get("u").is_some())
+    };
+    let mut entry = seen.want.clone();
+    each(&mut entry, &mut |part| {
+        let is_task = part.get("result").is_some() && part.get("interrupts").is_some();
+        if is_task && !shown(part) {
+            if let Some(Json::Object(result)) = part.get_mut("result") {
+                result.shift_remove("u");
+            }
+        }
+    });
+    mended(seen, entry)
+}
+
+/// F7: every open question is listed, each once.
+pub(super) fn question_listed_once(seen: &Seen<'_>) -> Verdict {
+    if !seen.place.contains("interrupt") {
+        return Verdict::Other;
+    }
+    let mut entry = seen.want.clone();
+    each(&mut entry, &mut |part| {
+        for key in ["interrupts", "__interrupt__"] {
+            if let Some(Json::Array(asked)) = part.get_mut(key) {
+                let mut known: Vec<Json> = Vec::new();
+                asked.retain(|one| {
+                    let new = !known.contains(one);
+                    known.push(one.clone());
+                    new
+                });
+            }
+        }
+    });
+    if entry != *seen.want {
+        return Verdict::Mended(entry);
+    }
+    // Questions of calls that stand side by side: the reference shows one.
+    let of_calls = seen.case["tasks"].to_string().contains("\"interrupt\"");
+    let (ours, theirs) = (questions(seen.got), questions(seen.want));
+    let more = of_calls && is_more(&json!(ours), &json!(theirs));
+    if more { Verdict::Whole } else { Verdict::Other }
+}
+
+fn questions(entry: &Json) -> Vec<String> {
+    let mut found = Vec::new();
+    each(&mut entry.clone(), &mut |part| {
+        if let (Some(_), Some(Json::String(value))) = (part.get("id"), part.get("value")) {
+            found.push(value.clone());
+        }
+    });
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// A run that stores at its end stores one checkpoint with whole values; the reference adds an empty one to hang deltas on.
+pub(super) fn exit_stores_the_end(seen: &Seen<'_>) -> Verdict {
+    let exit = seen.before.iter().any(|call| call["durability"] == "exit");
+    if !exit || !seen.has("\"delta\"") || !seen.looks() {
+        return Verdict::Other;
+    }
+    let mut entry = blurred(seen.want);
+    let got = blurred(seen.got);
+    if let Some(states) = entry["states"].as_array_mut() {
+        states.retain(|state| state["metadata"].get("source").is_some());
+    }
+    let plain = |entry: &mut Json| {
+        each(entry, &mut |part| {
+            if part.get("parent").is_some() {
+                part["parent"] = Json::Null;
+            }
+        });
+    };
+    let mut mine = got;
+    plain(&mut entry);
+    plain(&mut mine);
+    if entry == mine { Verdict::Whole } else { Verdict::Other }
+}
+
+/// F1: a task whose router failed has not finished.
+pub(super) fn failed_router(seen: &Seen<'_>) -> Verdict {
+    if !seen.looks() {
+        return Verdict::Other;
+    }
+    let failed = |entry: &Json, done: bool| {
+        states(entry).iter().any(|state| {
+            let mut tasks = state["tasks"].as_array().into_iter().flatten();
+            tasks.any(|task| !task["error"].is_null() && task["result"].is_null() != done)
+        })
+    };
+    let routed = seen.case["graphs"].to_string().contains("router of") || null_answers(seen.case);
+    if routed && failed(seen.want, true) && failed(seen.got, false) {
+        Verdict::Whole
+    } else {
+        Verdict::Other
+    }
+}
+
+/// Whether a router may answer null.
+pub(super) fn null_answers(case: &Json) -> bool {
+    case["graphs"].as_object().into_iter().flat_map(|graphs| graphs.values()).any(|graph| {
+        let branches = graph["branches"].as_array().into_iter().flatten();
+        branches.into_iter().any(|branch| branch["body"].to_string().contains("null"))
+    })
+}
+
+/// F16: an error handler that has finished is shown.
+pub(super) fn finished_handler(seen: &Seen<'_>) -> Verdict {
+    if !seen.has("\"on_error\"") || !seen.looks() {
+        return Verdict::Other;
+    }
+    let handled = states(seen.got).iter().any(|state| {
+        let mut tasks = state["tasks"].as_array().into_iter().flatten();
+        tasks.any(|task| !task["error"].is_null() && !task["result"].is_null())
+    });
+    if handled { Verdict::Whole } else { Verdict::Other }
+}
+
+/// F14: a look at an open superstep shows everything that its finished tasks wrote.
+pub(super) fn siblings_shown(seen: &Seen<'_>) -> Verdict {
+    if !seen.looks() {
+        return Verdict::Other;
+    }
+    let fleeting = ["e", "t", "v"];
+    let mut entry = seen.want.clone();
+    mend_values(&mut entry["state"], &seen.got["state"], &fleeting);
+    mended(seen, entry)
+}
+
+/// Gives a state the fleeting values that our tasks have written.
+fn mend_values(want: &mut Json, got: &Json, keys: &[&str]) {
+    let tasks = || got["tasks"].as_array().into_iter().flatten();
+    for key in keys {
+        let written = tasks().any(|task| task["result"].get(*key).is_some());
+        if written && got["values"].get(*key).is_some() && want["values"].is_object() {
+            want["values"][*key] = got["values"][*key].clone();
+        }
+    }
+    let mut inner = tasks();
+    for task in want["tasks"].as_array_mut().into_iter().flatten() {
+        if let Some(mine) = inner.next()
+            && task["state"].is_object()
+        {
+            mend_values(&mut task["state"], &mine["state"], keys);
+        }
+    }
+}
+
+/// F13, F14: an update takes the place of one task; what others have done, and have still to do, stays.
+pub(super) fn update_keeps_siblings(seen: &Seen<'_>) -> Verdict {
+    let updates =
+        |call: &Json| matches!(call["op"].as_str(), Some("update_state" | "bulk_update_state"));
+    let updated = seen.before.iter().any(updates);
+    if !updated || !seen.looks() {
+        return Verdict::Other;
+    }
+    let last = seen.last_change().is_some_and(updates);
+    let (want, got) = (&seen.want["state"], &seen.got["state"]);
+    let more_next = is_more(&got["next"], &want["next"]);
+    let more_written =
+        got["values"] != want["values"] && more_values(&got["values"], &want["values"]);
+    if last && (more_next || more_written) { Verdict::Whole } else { Verdict::Other }
+}
+
+/// Whether a list of ours has more in it than theirs.
+fn more_values(got: &Json, want: &Json) -> bool {
+    let mut keys = got.as_object().into_iter().flatten();
+    keys.any(|(key, value)| is_more(value, &want[key]) || want.get(key).is_none())
+}
+
+/// F15, F22: what a command leads to is shown at once.
+pub(super) fn command_shown(seen: &Seen<'_>) -> Verdict {
+    let commanded = |call: &Json| {
+        call["command"].get("goto").is_some() || call["command"].get("update").is_some()
+    };
+    let recent = seen.last_run().is_some_and(|(call, _)| commanded(call));
+    if !recent || !seen.looks() {
+        return Verdict::Other;
+    }
+    let (want, got) = (&seen.want["state"], &seen.got["state"]);
+    if is_more(&got["next"], &want["next"]) { Verdict::Whole } else { Verdict::Other }
+}

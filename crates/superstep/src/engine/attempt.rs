@@ -303,7 +303,7 @@ impl<T, K: Borrow<Task> + Unpin> Future for Watched<'_, T, K> {
         let Some(future) = this.future.as_mut() else { return Poll::Pending };
         let polled = catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx)));
         // What was asked counts, not what came back: a node cannot return past an open question.
-        let over = task.is_over(cx.waker());
+        let over = task.inner.handover.is_over(cx.waker());
         match polled {
             _ if over => {
                 this.future = None;
@@ -320,16 +320,15 @@ impl<T, K: Borrow<Task> + Unpin> Future for Watched<'_, T, K> {
             }
             Ok(Poll::Ready(ended)) => {
                 this.future = None;
-                let asked = task.inner.suspended.load(std::sync::atomic::Ordering::Acquire);
+                let asked = task.inner.handover.is_stopped();
                 if asked {
                     return Poll::Ready(Ok(Ran::Suspended(Box::new(task.take_suspension()))));
                 }
                 Poll::Ready(ended.map(Ran::Returned))
             }
             Ok(Poll::Pending) => {
-                task.watch(cx.waker());
-                // A question may have been asked on another thread between the poll and the watch.
-                if task.is_over(cx.waker()) {
+                // Something may have happened on another thread between the poll and this.
+                if task.inner.handover.watch(cx.waker()) || task.has_lost_events() {
                     cx.waker().wake_by_ref();
                 }
                 Poll::Pending

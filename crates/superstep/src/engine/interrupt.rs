@@ -139,7 +139,8 @@ impl Task {
                 }
             }
         }
-        self.suspend(&mut scratch);
+        drop(scratch);
+        self.suspend();
         Poll::Pending
     }
 

@@ -1,8 +1,5 @@
 //! Where events go until the reader of the stream takes them.
 
-mod queue;
-mod sync;
-
 use std::cell::Cell;
 use std::collections::HashSet;
 use std::fmt;
@@ -11,9 +8,8 @@ use std::task::{Context, Poll, Waker};
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-use queue::{Place, Queue, Taken, Written};
-
 use super::ids;
+use super::queue::{Place, Queue, Taken, Written};
 use super::superstep::lock;
 use crate::run::{Data, Event, Mode};
 

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
-use std::task::Waker;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -14,6 +13,7 @@ use superstep_checkpoint::{
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
+use super::handover::Handover;
 use super::head::StartValue;
 use super::ids;
 use super::sink::{Emitted, Full, Sink};
@@ -37,7 +37,8 @@ pub(crate) struct Inner {
     identity: Identity,
     known: OnceLock<Known>,
     pub(crate) attempt: AtomicU32,
-    pub(crate) suspended: AtomicBool,
+    /// Whether the task has stopped, and what it has started that still runs.
+    pub(crate) handover: Handover,
     /// Whether the task has a limit on idle time.
     limited: AtomicBool,
     emitted: Mutex<Emitted>,
@@ -89,8 +90,6 @@ pub(super) struct Scratch {
     subgraphs: usize,
     /// The graphs that were called in all attempts, each with the number of the call in its attempt.
     called: Vec<(usize, StartValue)>,
-    inflight: usize,
-    waker: Option<Waker>,
     /// When the task last showed progress, if anybody wants to know.
     progress: Option<Instant>,
     /// What a workflow saved when it last ran.
@@ -135,7 +134,7 @@ impl Task {
             identity,
             known: OnceLock::new(),
             attempt: AtomicU32::new(1),
-            suspended: AtomicBool::new(false),
+            handover: Handover::new(),
             limited: AtomicBool::new(false),
             emitted: Mutex::default(),
             lost_events: AtomicBool::new(false),
@@ -381,9 +380,7 @@ impl Task {
         {
             tracing::warn!(node = %self.inner.name, "a node emits more than anybody can take");
             // It may be something that the node has started and not the node itself that emits.
-            if let Some(waker) = self.scratch().waker.take() {
-                waker.wake();
-            }
+            self.inner.handover.wake();
         }
     }
 
@@ -452,18 +449,15 @@ impl Task {
             scratch.subgraphs = 0;
             scratch.suspension = Suspension::default();
             drop(scratch);
-            self.inner.suspended.store(false, Ordering::Release);
+            self.inner.handover.restart();
             self.inner.lost_events.store(false, Ordering::Release);
             self.note_progress();
         }
     }
 
     /// Marks the task as stopped, and has the driver look.
-    pub(super) fn suspend(&self, scratch: &mut Scratch) {
-        self.inner.suspended.store(true, Ordering::Release);
-        if let Some(waker) = scratch.waker.take() {
-            waker.wake();
-        }
+    pub(super) fn suspend(&self) {
+        self.inner.handover.stop();
         self.inner.superstep.setting.wake();
     }
 
@@ -480,22 +474,8 @@ impl Task {
         if reason.command.is_some() {
             scratch.suspension.command = reason.command;
         }
-        self.suspend(&mut scratch);
-    }
-
-    /// Whether the task has stopped and nothing it started is still running.
-    pub(crate) fn is_over(&self, waker: &Waker) -> bool {
-        if !self.inner.suspended.load(Ordering::Acquire) {
-            return false;
-        }
-        let mut scratch = self.scratch();
-        scratch.waker = Some(waker.clone());
-        scratch.inflight == 0
-    }
-
-    /// Lets a question that is asked elsewhere than in the node's own future wake the driver.
-    pub(crate) fn watch(&self, waker: &Waker) {
-        self.scratch().waker = Some(waker.clone());
+        drop(scratch);
+        self.suspend();
     }
 
     pub(crate) fn take_suspension(&self) -> Suspension {
@@ -551,13 +531,13 @@ impl Task {
 
     /// Counts something the task has to wait for before it can be dropped.
     pub(crate) fn enter(&self) -> Inflight {
-        self.scratch().inflight += 1;
+        self.inner.handover.enter();
         Inflight(self.clone())
     }
 
     /// Whether something the task has started still runs.
     pub(crate) fn is_waited_for(&self) -> bool {
-        self.noted().is_some_and(|scratch| scratch.inflight > 0)
+        self.inner.handover.is_waited_for()
     }
 
     pub(crate) fn stored(&self) -> Record {
@@ -604,14 +584,7 @@ pub(crate) struct Inflight(Task);
 
 impl Drop for Inflight {
     fn drop(&mut self) {
-        let task = &self.0;
-        let mut scratch = task.scratch();
-        scratch.inflight -= 1;
-        if scratch.inflight == 0
-            && let Some(waker) = scratch.waker.take()
-        {
-            waker.wake();
-        }
+        self.0.inner.handover.leave();
     }
 }
 

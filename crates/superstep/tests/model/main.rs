@@ -112,7 +112,7 @@ fn every_writer_is_woken() {
         block_on(async {
             assert_eq!(next(&queue).await + next(&queue).await, 1);
             // Asks for more, which is what the writers wait for.
-            poll_fn(|cx| Poll::Ready(assert!(queue.poll_next(cx).is_pending()))).await;
+            assert!(poll_fn(|cx| Poll::Ready(queue.poll_next(cx).is_pending())).await);
         });
         for writer in writers {
             writer.join().expect("no panic");
@@ -163,7 +163,7 @@ fn a_writer_that_leaves_takes_nobody_else_along() {
         });
         block_on(async {
             assert_eq!(next(&queue).await, 0);
-            poll_fn(|cx| Poll::Ready(assert!(queue.poll_next(cx).is_pending()))).await;
+            assert!(poll_fn(|cx| Poll::Ready(queue.poll_next(cx).is_pending())).await);
         });
         waiting.join().expect("no panic");
         leaving.join().expect("no panic");

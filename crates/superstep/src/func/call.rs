@@ -361,6 +361,10 @@ impl<'a, T: Recordable> Call<'a, T> {
 
     fn cache_key(&self, task: &Task) -> Result<Option<CacheKey>, NodeError> {
         let Some(policy) = &self.cache else { return Ok(None) };
+        // As for nodes: a graph inside another does not use its cache.
+        if !task.inner.superstep.setting.ns.is_empty() {
+            return Ok(None);
+        }
         let ns = vec!["__pregel_ns_writes".to_owned(), "task".to_owned(), task.name().to_owned()];
         let key = cache_key(&self.shown_args()?, policy)
             .map_err(|error| self.unrecordable("arguments", &error))?;

@@ -9,23 +9,39 @@ pub(super) fn overwrite_unwrapped(seen: &Seen<'_>) -> Verdict {
     if !seen.has("$overwrite") {
         return Verdict::Other;
     }
-    let ours = seen.got.to_string();
     let mut entry = seen.want.clone();
-    each(&mut entry, &mut |part| {
-        let wrapped = match part {
-            Json::Object(map) if map.len() == 1 => map.get("$overwrite").cloned(),
-            _ => None,
-        };
-        if let Some(value) = wrapped
-            && !ours.contains(&part.to_string())
-        {
-            *part = value;
-        }
-    });
+    unwrap(&mut entry, seen.got);
     // In texts that nodes made of it.
     let text = unwrapped(&entry.to_string());
     let entry = serde_json::from_str(&text).unwrap_or(entry);
     mended(seen, entry)
+}
+
+/// Takes the value out of an overwrite where we have the value.
+fn unwrap(want: &mut Json, got: &Json) {
+    let wrapped = match want {
+        Json::Object(map) if map.len() == 1 => map.get("$overwrite").cloned(),
+        _ => None,
+    };
+    if let Some(value) = wrapped
+        && value == *got
+    {
+        *want = value;
+        return;
+    }
+    match (want, got) {
+        (Json::Array(want), Json::Array(got)) => {
+            want.iter_mut().zip(got).for_each(|(want, got)| unwrap(want, got));
+        }
+        (Json::Object(want), Json::Object(got)) => {
+            for (key, part) in want {
+                if let Some(mine) = got.get(key) {
+                    unwrap(part, mine);
+                }
+            }
+        }
+        _ => {}
+    }
 }
 
 /// The same text without overwrites of numbers in texts: `{"$overwrite":3}` written in a text.
@@ -118,7 +134,7 @@ pub(super) fn exit_stores_the_end(seen: &Seen<'_>) -> Verdict {
     }
     let mut entry = blurred(seen.want);
     let got = blurred(seen.got);
-    if let Some(states) = entry["states"].as_array_mut() {
+    if let Some(Json::Array(states)) = entry.get_mut("states") {
         states.retain(|state| state["metadata"].get("source").is_some());
     }
     let plain = |entry: &mut Json| {
@@ -180,7 +196,9 @@ pub(super) fn siblings_shown(seen: &Seen<'_>) -> Verdict {
     }
     let fleeting = ["e", "t", "v"];
     let mut entry = seen.want.clone();
-    mend_values(&mut entry["state"], &seen.got["state"], &fleeting);
+    if let Some(state) = entry.get_mut("state") {
+        mend_values(state, &seen.got["state"], &fleeting);
+    }
     mended(seen, entry)
 }
 
@@ -189,16 +207,19 @@ fn mend_values(want: &mut Json, got: &Json, keys: &[&str]) {
     let tasks = || got["tasks"].as_array().into_iter().flatten();
     for key in keys {
         let written = tasks().any(|task| task["result"].get(*key).is_some());
-        if written && got["values"].get(*key).is_some() && want["values"].is_object() {
-            want["values"][*key] = got["values"][*key].clone();
+        if let (true, Some(value), Some(Json::Object(values))) =
+            (written, got["values"].get(*key), want.get_mut("values"))
+        {
+            values.insert((*key).to_owned(), value.clone());
         }
     }
     let mut inner = tasks();
-    for task in want["tasks"].as_array_mut().into_iter().flatten() {
-        if let Some(mine) = inner.next()
-            && task["state"].is_object()
+    let tasks = want.get_mut("tasks").and_then(Json::as_array_mut);
+    for task in tasks.into_iter().flatten() {
+        if let (Some(mine), Some(state)) = (inner.next(), task.get_mut("state"))
+            && state.is_object()
         {
-            mend_values(&mut task["state"], &mine["state"], keys);
+            mend_values(state, &mine["state"], keys);
         }
     }
 }
@@ -211,12 +232,20 @@ pub(super) fn update_keeps_siblings(seen: &Seen<'_>) -> Verdict {
     if !updated || !seen.looks() {
         return Verdict::Other;
     }
-    let last = seen.last_change().is_some_and(updates);
-    let (want, got) = (&seen.want["state"], &seen.got["state"]);
-    let more_next = is_more(&got["next"], &want["next"]);
-    let more_written =
-        got["values"] != want["values"] && more_values(&got["values"], &want["values"]);
-    if last && (more_next || more_written) { Verdict::Whole } else { Verdict::Other }
+    let keeps = |want: &Json, got: &Json| {
+        let more_next = is_more(&got["next"], &want["next"]);
+        more_next || got["values"] != want["values"] && more_values(&got["values"], &want["values"])
+    };
+    let (theirs, ours) = (states(seen.want), states(seen.got));
+    if theirs.len() != ours.len() {
+        return Verdict::Other;
+    }
+    let mut pairs = theirs.into_iter().zip(ours).filter(|(want, got)| want != got);
+    let kept = match seen.call["op"].as_str() {
+        Some("get_history") => pairs.any(|(want, got)| keeps(want, got)),
+        _ => seen.last_change().is_some_and(updates) && pairs.all(|(want, got)| keeps(want, got)),
+    };
+    if kept { Verdict::Whole } else { Verdict::Other }
 }
 
 /// Whether a list of ours has more in it than theirs.
@@ -235,5 +264,41 @@ pub(super) fn command_shown(seen: &Seen<'_>) -> Verdict {
         return Verdict::Other;
     }
     let (want, got) = (&seen.want["state"], &seen.got["state"]);
-    if is_more(&got["next"], &want["next"]) { Verdict::Whole } else { Verdict::Other }
+    let names = |state: &Json| -> Json {
+        let tasks = state["tasks"].as_array().into_iter().flatten();
+        tasks.map(|task| task["name"].clone()).collect()
+    };
+    let more = is_more(&got["next"], &want["next"]) || is_more(&names(got), &names(want));
+    if more { Verdict::Whole } else { Verdict::Other }
+}
+
+/// An event about a checkpoint shows of its tasks what a look shows: the questions of one that has failed too.
+pub(super) fn events_show_questions(seen: &Seen<'_>) -> Verdict {
+    let mut entry = seen.want.clone();
+    show_questions(&mut entry, seen.got);
+    if seen.runs() { mended(seen, entry) } else { Verdict::Other }
+}
+
+fn show_questions(want: &mut Json, got: &Json) {
+    if let (Some(error), Some(Json::Array(asked))) = (want.get("error"), want.get("interrupts"))
+        && !error.is_null()
+        && asked.is_empty()
+        && want["id"] == got["id"]
+    {
+        want["interrupts"] = got["interrupts"].clone();
+        return;
+    }
+    match (want, got) {
+        (Json::Array(want), Json::Array(got)) => {
+            want.iter_mut().zip(got).for_each(|(want, got)| show_questions(want, got));
+        }
+        (Json::Object(want), Json::Object(got)) => {
+            for (key, part) in want {
+                if let Some(mine) = got.get(key) {
+                    show_questions(part, mine);
+                }
+            }
+        }
+        _ => {}
+    }
 }

@@ -77,10 +77,11 @@ pub(super) fn untracked_not_stored(seen: &Seen<'_>) -> Verdict {
     let mut entry = seen.want.clone();
     each(&mut entry, &mut |part| {
         let is_task = part.get("result").is_some() && part.get("interrupts").is_some();
-        if is_task && !shown(part) {
-            if let Some(Json::Object(result)) = part.get_mut("result") {
-                result.shift_remove("u");
-            }
+        if is_task
+            && !shown(part)
+            && let Some(Json::Object(result)) = part.get_mut("result")
+        {
+            result.shift_remove("u");
         }
     });
     mended(seen, entry)

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{self, Deserialize, Deserializer, EnumAccess, MapAccess, SeqAccess, Visitor};
 use superstep_checkpoint::Value;
 use superstep_checkpoint::object::{self, Class};
@@ -56,8 +57,7 @@ impl<'de> Visitor<'de> for MessageVisitor {
         if seq.next_element::<de::IgnoredAny>()?.is_some() {
             return Err(missing(3));
         }
-        let pair =
-            Reading { content: Some(content), kind: Some(role.into_owned()), ..Reading::default() };
+        let pair = Reading { content: Some(content), kind: Some(role), ..Reading::default() };
         pair.into_plain().map_err(de::Error::custom)
     }
 }
@@ -81,11 +81,11 @@ impl<'de> Visitor<'de> for ObjectVisitor<'de> {
 
 /// A message that is being read.
 #[derive(Default)]
-struct Reading {
+struct Reading<'de> {
     message: Message,
     content: Option<Value>,
     /// The field `type`.
-    kind: Option<String>,
+    kind: Option<Cow<'de, str>>,
 }
 
 /// A field that all messages have, or another.
@@ -96,6 +96,8 @@ enum FieldName {
     Type,
     Name,
     Id,
+    /// One that some roles declare.
+    Declared(&'static str),
     Other(String),
 }
 
@@ -128,18 +130,143 @@ impl FieldName {
             "type" => Self::Type,
             "name" => Self::Name,
             "id" => Self::Id,
-            other => Self::Other(other.to_owned()),
+            other => match DECLARED.iter().find(|name| **name == other) {
+                Some(name) => Self::Declared(name),
+                None => Self::Other(other.to_owned()),
+            },
         }
     }
 }
 
-impl Reading {
-    fn read<'de, A: MapAccess<'de>>(&mut self, mut map: A) -> Result<(), A::Error> {
+const DECLARED: [&str; 9] = [
+    "tool_calls",
+    "invalid_tool_calls",
+    "usage_metadata",
+    "tool_call_id",
+    "artifact",
+    "status",
+    "tool_call_chunks",
+    "chunk_position",
+    "role",
+];
+
+/// Text that is borrowed where it can be, nothing, or something else.
+enum Text<'de> {
+    Given(Cow<'de, str>),
+    Null,
+    Other(Value),
+}
+
+impl<'de> Deserialize<'de> for Text<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TextVisitor)
+    }
+}
+
+struct TextVisitor;
+
+impl<'de> Visitor<'de> for TextVisitor {
+    type Value = Text<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("text")
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Text<'de>, E> {
+        Ok(Text::Given(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Text<'de>, E> {
+        Ok(Text::Given(Cow::Owned(text.to_owned())))
+    }
+
+    fn visit_string<E>(self, text: String) -> Result<Text<'de>, E> {
+        Ok(Text::Given(Cow::Owned(text)))
+    }
+
+    fn visit_unit<E>(self) -> Result<Text<'de>, E> {
+        Ok(Text::Null)
+    }
+
+    fn visit_none<E>(self) -> Result<Text<'de>, E> {
+        Ok(Text::Null)
+    }
+
+    fn visit_bool<E>(self, yes: bool) -> Result<Text<'de>, E> {
+        Ok(Text::Other(yes.into()))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Text<'de>, E> {
+        Ok(Text::Other(number.into()))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Text<'de>, E> {
+        Ok(Text::Other(number.into()))
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Text<'de>, E> {
+        Ok(Text::Other(number.into()))
+    }
+
+    fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Text<'de>, E> {
+        Ok(Text::Other(Value::Bytes(bytes.to_vec())))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Text<'de>, A::Error> {
+        Value::deserialize(SeqAccessDeserializer::new(seq)).map(Text::Other)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Text<'de>, A::Error> {
+        Value::deserialize(MapAccessDeserializer::new(map)).map(Text::Other)
+    }
+}
+
+impl From<Value> for Text<'_> {
+    fn from(value: Value) -> Self {
+        match value {
+            Value::Null => Self::Null,
+            Value::Str(text) => Self::Given(Cow::Owned(text)),
+            other => Self::Other(other),
+        }
+    }
+}
+
+impl<'de> Reading<'de> {
+    fn read<A: MapAccess<'de>>(&mut self, mut map: A) -> Result<(), A::Error> {
         while let Some(name) = map.next_key()? {
-            let value = map.next_value()?;
-            self.put(name, value);
+            match name {
+                FieldName::Type => self.put_type(map.next_value()?),
+                FieldName::Name => self.put_name(map.next_value()?),
+                FieldName::Id => self.put_id(map.next_value()?),
+                name => self.put(name, map.next_value()?),
+            }
         }
         Ok(())
+    }
+
+    fn put_type(&mut self, kind: Text<'de>) {
+        match kind {
+            Text::Given(kind) => self.set_kind(kind),
+            Text::Null => self.keep("type", Value::Null),
+            Text::Other(value) => self.keep("type", value),
+        }
+    }
+
+    fn put_name(&mut self, name: Text<'de>) {
+        match name {
+            Text::Given(name) => self.message.name = Some(name.into_owned()),
+            Text::Null => {}
+            Text::Other(value) => self.keep("name", value),
+        }
+    }
+
+    fn put_id(&mut self, id: Text<'de>) {
+        match id {
+            Text::Given(id) => self.message.id = Some(id.into_owned()),
+            Text::Null => {}
+            Text::Other(Value::Int(number)) => self.message.id = Some(number.to_string()),
+            Text::Other(value) => self.keep("id", value),
+        }
     }
 
     fn put(&mut self, name: FieldName, value: Value) {
@@ -153,25 +280,16 @@ impl Reading {
                 Value::Map(fields) => self.message.response_metadata = fields,
                 other => self.keep("response_metadata", other),
             },
-            FieldName::Type => match value {
-                Value::Str(kind) => self.set_kind(kind),
-                other => self.keep("type", other),
-            },
-            FieldName::Name => match value {
-                Value::Null => {}
-                Value::Str(name) => self.message.name = Some(name),
-                other => self.keep("name", other),
-            },
-            FieldName::Id => match value {
-                Value::Null => {}
-                Value::Str(id) => self.message.id = Some(id),
-                Value::Int(number) => self.message.id = Some(number.to_string()),
-                other => self.keep("id", other),
-            },
-            FieldName::Other(name) => {
-                if let Some(value) = self.message.take(&name, value) {
-                    self.message.extra.insert(name, value);
+            FieldName::Type => self.put_type(value.into()),
+            FieldName::Name => self.put_name(value.into()),
+            FieldName::Id => self.put_id(value.into()),
+            FieldName::Declared(name) => {
+                if let Some(value) = self.message.take(name, value) {
+                    self.keep(name, value);
                 }
+            }
+            FieldName::Other(name) => {
+                self.message.extra.insert(name, value);
             }
         }
     }
@@ -180,7 +298,7 @@ impl Reading {
         self.message.extra.insert(name.to_owned(), value);
     }
 
-    fn set_kind(&mut self, kind: String) {
+    fn set_kind(&mut self, kind: Cow<'de, str>) {
         self.message.set_kind(&kind);
         self.kind = Some(kind);
     }
@@ -217,7 +335,7 @@ impl Reading {
                 let role = Role::of_name(&name).ok_or_else(|| unknown_role(&name))?;
                 self.message.extra.shift_remove("role");
                 if let Some(kind) = kind {
-                    self.keep("type", kind.into());
+                    self.keep("type", kind.into_owned().into());
                 }
                 (self.message.role, self.message.chunk) = (role, None);
                 self.message.settle();
@@ -275,7 +393,7 @@ impl Reading {
         if kind != "chat" && Role::of_name(&kind).is_none() {
             return Err(format!("LangChain's class `{name}` is none of messages"));
         }
-        inner.set_kind(kind);
+        inner.set_kind(Cow::Owned(kind));
         inner.into_plain()
     }
 }

@@ -283,3 +283,14 @@ async fn when_a_run_stores_and_nobody_ever_answers() {
         assert_eq!(log.lines, ["in", "a", "yes", "b"]);
     }
 }
+
+/// In a test whose clock jumps whenever everything waits, a server that answers is not given up.
+#[tokio::test(start_paused = true)]
+async fn but_not_by_a_clock_that_jumps() {
+    let database = Database::new().await;
+    let saver = database.saver().await;
+    let put = Line::new("t").next(&[("n", value(1))]);
+    saver.put(put.clone()).await.expect("stored");
+    let head = saver.get("t", "", None).await.expect("read").expect("a head");
+    assert_eq!(head.checkpoint.id, put.checkpoint.id);
+}

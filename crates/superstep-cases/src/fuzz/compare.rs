@@ -99,3 +99,21 @@ pub(super) fn first(want: &[Json], got: &[Json], from: usize) -> Option<Differen
         Some(Difference { call, how })
     })
 }
+
+/// Entries without the groups of events that may come in any order.
+pub(super) fn flat(trace: &[Json]) -> Vec<Json> {
+    let flat = |entry: &Json| {
+        let mut entry = entry.clone();
+        if let Some(Json::Array(events)) = entry.get_mut("events") {
+            let groups = std::mem::take(events).into_iter();
+            *events = groups
+                .flat_map(|event| match event["any_order"].as_array() {
+                    Some(group) => group.clone(),
+                    None => vec![event],
+                })
+                .collect();
+        }
+        entry
+    };
+    trace.iter().map(flat).collect()
+}

@@ -62,6 +62,7 @@ pub(super) const RULES: &[Rule] = &[
     rule("finished-handler", states::finished_handler),
     rule("siblings-shown", states::siblings_shown),
     rule("update-keeps-siblings", states::update_keeps_siblings),
+    rule("update-keeps-tasks", runs::update_keeps_tasks),
     rule("command-shown", states::command_shown),
     rule("write-conflict", runs::write_conflict),
     rule("head-is-no-travel", runs::head_is_no_travel),

@@ -341,7 +341,8 @@ fn update_channel(
                     empty(&mut row, at, undos);
                 }
                 let grew = head.row.size(at).unwrap_or(0) > size;
-                let changed = grew || (had && kind == (Kind::Topic { accumulate: false }));
+                let changed =
+                    grew || overwritten || (had && kind == (Kind::Topic { accumulate: false }));
                 return Ok(changed.then_some(filled));
             }
         }

@@ -258,9 +258,12 @@ impl Driver {
         self.force_dropped_deltas();
         self.recorder.forced.extend(0..self.setting.layout.channels.len());
         self.pending.forget_tasks();
-        // As after any change from outside, every node is looked at.
-        self.head.updated = None;
-        self.save(Source::Fork).await
+        // As after any change from outside, every node is looked at when the fork is loaded; this run plans as the
+        // checkpoint says.
+        let updated = self.head.updated.take();
+        self.save(Source::Fork).await?;
+        self.head.updated = updated;
+        Ok(())
     }
 
     /// Takes new input: what was planned is dropped, and the first node gets it.

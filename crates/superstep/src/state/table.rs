@@ -191,7 +191,9 @@ impl Channel<Table> for Cell {
     }
 
     fn swap(&self, table: &mut Table, value: Payload) -> Result<Taken, ChannelError> {
-        let before = table.values[self.at].replace(data(value)?);
+        let value = data(value)?;
+        let value = if self.topic { as_items(value) } else { value };
+        let before = table.values[self.at].replace(value);
         Ok(Taken::new(Undo::Restore(before)))
     }
 

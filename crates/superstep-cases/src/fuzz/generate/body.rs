@@ -204,7 +204,8 @@ impl Generator {
             let mut value = self.value_for(&key, &mark);
             let single = !self.has.parallel && !dispatched;
             let allowed = can_overwrite(&key) && single || self.has.wild;
-            if allowed && self.rng.percent(4) && key.kind != Kind::Number {
+            let takes = !matches!(key.kind, Kind::Number | Kind::Topic);
+            if allowed && takes && self.rng.percent(4) {
                 value = json!({"$overwrite": value});
             }
             update[key.name] = value;

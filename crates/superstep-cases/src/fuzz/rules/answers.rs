@@ -38,6 +38,10 @@ pub(super) fn for_its_question(seen: &Seen<'_>) -> Verdict {
     let by_value =
         |call: &Json| call["command"].get("resume").is_some_and(|answer| !answer.is_null());
     let earlier = seen.before.iter().any(by_value) || by_value(seen.call);
+    let continued = seen.last_run().is_some_and(|(call, _)| !Seen::answers(call));
+    if earlier && continued && seen.looks() && seen.place.contains("interrupts") && seen.asks() {
+        return Verdict::Whole;
+    }
     let stopped = seen.runs() && earlier && seen.asks();
     let less = seen.ran_less() || seen.want["counts"] == seen.got["counts"];
     if stopped && less { Verdict::Whole } else { Verdict::Other }

@@ -129,8 +129,9 @@ fn questions(entry: &Json) -> Vec<String> {
 
 /// A run that stores at its end stores one checkpoint with whole values; the reference adds an empty one to hang deltas on.
 pub(super) fn exit_stores_the_end(seen: &Seen<'_>) -> Verdict {
-    let exit = seen.before.iter().any(|call| call["durability"] == "exit");
-    if !exit || !seen.has("\"delta\"") || !seen.looks() {
+    let mut calls = seen.before.iter().chain([seen.call]);
+    let exit = calls.any(|call| call["durability"] == "exit");
+    if !exit || !seen.has("\"delta\"") {
         return Verdict::Other;
     }
     let mut entry = blurred(seen.want);

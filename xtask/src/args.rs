@@ -4,6 +4,8 @@ cargo xtask <task>
   test                   everything that must hold before a change is merged
   conformance [ARGS]...  run conformance cases; without arguments those in conformance/cases
   handoff [CASES]...     hand cases to the reference and back, at every split, on SQLite and PostgreSQL; sets the reference up in target/
+  fuzz [OPTIONS]...      make random cases, record them with the reference, and run them: [--profile plain|wild] [--count N] [--seed S]
+                         [--from I] [--db memory|sqlite|postgres|all] [--handoff] [--minimise] [--show]
   bench [ARGS]...        measure beside the reference and the floor of the machine; `bench --help` says what can be chosen
   guide                  build the guide in target/guide; sets mdBook up in target/
   help                   this list
@@ -18,6 +20,8 @@ pub(crate) enum Task {
     Conformance(Vec<String>),
     /// With the files and directories of cases.
     Handoff(Vec<String>),
+    /// With options for random cases.
+    Fuzz(Vec<String>),
     /// With what the bench is given.
     Bench(Vec<String>),
 }
@@ -32,6 +36,7 @@ pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Task, Stri
     let task = match task.as_str() {
         "conformance" => return Ok(Task::Conformance(rest)),
         "handoff" => return Ok(Task::Handoff(rest)),
+        "fuzz" => return Ok(Task::Fuzz(rest)),
         "bench" => return Ok(Task::Bench(rest)),
         "guide" => Task::Guide,
         "help" | "--help" | "-h" => Task::Help,
@@ -58,6 +63,7 @@ mod tests {
         assert_eq!(parsed("guide"), Ok(Task::Guide));
         assert_eq!(parsed("conformance"), Ok(Task::Conformance(vec![])));
         assert_eq!(parsed("handoff mine"), Ok(Task::Handoff(vec!["mine".to_owned()])));
+        assert_eq!(parsed("fuzz --handoff"), Ok(Task::Fuzz(vec!["--handoff".to_owned()])));
         assert_eq!(parsed("bench --quick"), Ok(Task::Bench(vec!["--quick".to_owned()])));
         for help in ["help", "--help", "-h"] {
             assert_eq!(parsed(help), Ok(Task::Help));
@@ -83,7 +89,7 @@ mod tests {
 
     #[test]
     fn help_names_every_task() {
-        for task in ["test", "conformance", "handoff", "bench", "guide", "help"] {
+        for task in ["test", "conformance", "handoff", "fuzz", "bench", "guide", "help"] {
             assert!(HELP.lines().any(|line| line.trim_start().starts_with(task)), "{task}");
         }
     }

@@ -14,7 +14,7 @@ fn with_reference(stages: Vec<stage::Stage>) -> Vec<stage::Stage> {
         Ok(python) => python,
         Err(problem) => {
             println!(
-                "== NOT RUN: hand-offs and comparisons with the reference, which needs Python 3.10 or later: {problem}"
+                "== NOT RUN: hand-offs, random cases and comparisons with the reference, which needs Python 3.10 or later: {problem}"
             );
             return stages;
         }
@@ -24,6 +24,7 @@ fn with_reference(stages: Vec<stage::Stage>) -> Vec<stage::Stage> {
         stages.into_iter().map(|stage| stage.env("SUPERSTEP_TEST_PYTHON", name.clone())).collect();
     let one = ["--one-split".to_owned()];
     stages.extend(["sqlite", "postgres"].map(|db| stage::built(stage::handoff(&python, db, &one))));
+    stages.extend(stage::short_fuzz(&python).map(stage::built));
     stages
 }
 
@@ -57,6 +58,13 @@ fn main() -> ExitCode {
             }
             Err(problem) => {
                 eprintln!("there is no reference to hand cases to: {problem}");
+                ExitCode::FAILURE
+            }
+        },
+        Ok(Task::Fuzz(args)) => match reference::python(stage::root()) {
+            Ok(python) => stage::run(&[stage::fuzz(&python, &args)]),
+            Err(problem) => {
+                eprintln!("there is no reference to record cases with: {problem}");
                 ExitCode::FAILURE
             }
         },

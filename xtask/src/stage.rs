@@ -140,6 +140,23 @@ pub(crate) fn handoff(python: &Path, db: &str, args: &[String]) -> Stage {
     if db == "postgres" { stage.with_server() } else { stage }
 }
 
+/// Random cases, compared with the reference.
+pub(crate) fn fuzz(python: &Path, args: &[String]) -> Stage {
+    let mut stage = Stage::new("random cases", "run -p superstep-cases -- --fuzz");
+    stage.args.push(python.display().to_string());
+    stage.args.extend_from_slice(args);
+    let on_server = args.iter().any(|arg| matches!(arg.as_str(), "postgres" | "all"));
+    if on_server { stage.with_server() } else { stage }
+}
+
+/// As many random cases as fit in a minute.
+pub(crate) fn short_fuzz(python: &Path) -> [Stage; 2] {
+    ["--profile plain --count 200 --handoff", "--profile wild --count 150 --handoff"].map(|line| {
+        let args: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        fuzz(python, &args)
+    })
+}
+
 /// The bench, built as users build a release.
 pub(crate) fn bench(args: Vec<String>) -> Stage {
     let on_server = uses_server(&args);
@@ -274,6 +291,18 @@ mod tests {
         assert_eq!(stage.shown(), "cargo run -p superstep-cases -- one.json");
         let stage = handoff(Path::new("py"), "sqlite", &["mine".to_owned()]);
         assert_eq!(stage.shown(), "cargo run -p superstep-cases -- --db sqlite --handoff py mine");
+    }
+
+    #[test]
+    fn random_cases_start_a_server_only_if_they_run_on_it() {
+        let stage = |line: &str| {
+            let args: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            fuzz(Path::new("py"), &args)
+        };
+        assert!(stage("--db all").server && stage("--db postgres --count 3").server);
+        assert!(!stage("--db sqlite").server && !stage("").server);
+        let shown = stage("--count 3").shown();
+        assert_eq!(shown, "cargo run -p superstep-cases -- --fuzz py --count 3");
     }
 
     #[test]

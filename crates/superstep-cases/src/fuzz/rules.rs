@@ -62,6 +62,7 @@ pub(super) const RULES: &[Rule] = &[
     rule("finished-handler", states::finished_handler),
     rule("siblings-shown", states::siblings_shown),
     rule("update-keeps-siblings", states::update_keeps_siblings),
+    rule("update-replaces-deferred", states::update_replaces_deferred),
     rule("update-keeps-tasks", runs::update_keeps_tasks),
     rule("command-shown", states::command_shown),
     rule("write-conflict", runs::write_conflict),
@@ -235,4 +236,62 @@ pub(super) fn is_more(more: &Json, less: &Json) -> bool {
         }
     }
     !left.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// A rule that nobody can read about is no reason.
+    #[test]
+    fn every_rule_is_in_the_list_of_divergences() {
+        let file =
+            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/divergences.md");
+        let text = std::fs::read_to_string(file).expect("the list of divergences");
+        let listed: Vec<&str> = text
+            .lines()
+            .skip_while(|line| !line.starts_with("## Rules"))
+            .take_while(|line| !line.starts_with("## Kept"))
+            .filter_map(|line| line.strip_prefix("| ")?.split(" |").next())
+            .filter(|cell| !matches!(*cell, "rule" | "---"))
+            .collect();
+        let mut known: Vec<&str> = RULES.iter().map(|rule| rule.id).collect();
+        let mut sorted = listed.clone();
+        sorted.sort_unstable();
+        known.sort_unstable();
+        assert_eq!(sorted, known);
+    }
+
+    fn judged(rule: &str, call: &Json, want: &Json, got: &Json) -> bool {
+        let case = json!({"graphs": {}, "tasks": {}});
+        let seen = Seen { case: &case, call, before: &[], entries: &[], want, got, place: "error" };
+        let rule = RULES.iter().find(|known| known.id == rule).expect("a rule");
+        !matches!((rule.judge)(&seen), Verdict::Other)
+    }
+
+    /// A rule looks at what we do, not only at what the case has.
+    #[test]
+    fn a_refused_answer_is_one_that_ran_nothing() {
+        let call = json!({"op": "invoke", "command": {"resume": 1}});
+        let want = json!({"counts": {"a": 1}, "result": {}});
+        let refused = json!({"counts": {}, "error": {"kind": "RuntimeError"}});
+        assert!(judged("answer-refused", &call, &want, &refused));
+        let ran = json!({"counts": {"a": 1}, "error": {"kind": "RuntimeError"}});
+        assert!(!judged("answer-refused", &call, &want, &ran));
+        let input = json!({"op": "invoke", "input": {}});
+        assert!(!judged("answer-refused", &input, &want, &refused));
+    }
+
+    #[test]
+    fn ids_are_blurred_and_nothing_else() {
+        assert_eq!(blurred(&json!({"a:#12|b": ["!3", 4, "x7"]})), json!({"a:#|b": ["!", 4, "x7"]}));
+    }
+
+    #[test]
+    fn more_is_everything_and_something_else() {
+        assert!(is_more(&json!(["a", "b"]), &json!(["b"])));
+        assert!(!is_more(&json!(["a", "b"]), &json!(["c"])));
+        assert!(!is_more(&json!(["a"]), &json!(["a"])));
+    }
 }

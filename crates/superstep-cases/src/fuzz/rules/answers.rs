@@ -42,7 +42,10 @@ pub(super) fn for_its_question(seen: &Seen<'_>) -> Verdict {
     if earlier && continued && seen.looks() && seen.place.contains("interrupts") && seen.asks() {
         return Verdict::Whole;
     }
-    let stopped = seen.runs() && earlier && seen.asks();
+    let looked = seen.entries.iter().rev().find_map(|entry| entry.get("state"));
+    let open =
+        looked.and_then(|state| state["interrupts"].as_array()).is_some_and(|q| !q.is_empty());
+    let stopped = seen.runs() && earlier && (seen.asks() || open);
     let less = seen.ran_less() || seen.want["counts"] == seen.got["counts"];
     if stopped && less { Verdict::Whole } else { Verdict::Other }
 }

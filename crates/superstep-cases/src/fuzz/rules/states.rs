@@ -65,26 +65,31 @@ fn unwrapped(text: &str) -> String {
 
 /// F19: the value of an untracked key is never stored, so what a task has done is shown without it.
 pub(super) fn untracked_not_stored(seen: &Seen<'_>) -> Verdict {
-    if !seen.has("\"untracked\"") || !seen.looks() {
+    if !seen.has("\"untracked\"") {
         return Verdict::Other;
     }
-    let ours: Vec<&Json> = states(seen.got);
-    let shown = |task: &Json| {
-        let mut tasks =
-            ours.iter().flat_map(|state| state["tasks"].as_array().into_iter().flatten());
-        tasks.any(|mine| mine["id"] == task["id"] && mine["result"].get("u").is_some())
-    };
     let mut entry = seen.want.clone();
-    each(&mut entry, &mut |part| {
-        let is_task = part.get("result").is_some() && part.get("interrupts").is_some();
-        if is_task
-            && !shown(part)
-            && let Some(Json::Object(result)) = part.get_mut("result")
-        {
-            result.shift_remove("u");
-        }
-    });
+    without_untracked(&mut entry, seen.got);
     mended(seen, entry)
+}
+
+fn without_untracked(want: &mut Json, got: &Json) {
+    match (want, got) {
+        (Json::Array(want), Json::Array(got)) => {
+            want.iter_mut().zip(got).for_each(|(want, got)| without_untracked(want, got));
+        }
+        (Json::Object(want), Json::Object(got)) => {
+            if !got.contains_key("u") {
+                want.shift_remove("u");
+            }
+            for (key, part) in want {
+                if let Some(mine) = got.get(key) {
+                    without_untracked(part, mine);
+                }
+            }
+        }
+        _ => {}
+    }
 }
 
 /// F7: every open question is listed, each once.
@@ -123,7 +128,6 @@ fn questions(entry: &Json) -> Vec<String> {
         }
     });
     found.sort();
-    found.dedup();
     found
 }
 
@@ -238,14 +242,17 @@ pub(super) fn update_keeps_siblings(seen: &Seen<'_>) -> Verdict {
         let more_next = is_more(&got["next"], &want["next"]);
         more_next || got["values"] != want["values"] && more_values(&got["values"], &want["values"])
     };
-    let (theirs, ours) = (states(seen.want), states(seen.got));
-    if theirs.len() != ours.len() {
-        return Verdict::Other;
-    }
-    let mut pairs = theirs.into_iter().zip(ours).filter(|(want, got)| want != got);
+    let list = |entry: &Json| entry["states"].as_array().cloned().unwrap_or_default();
+    let (theirs, ours) = (list(seen.want), list(seen.got));
     let kept = match seen.call["op"].as_str() {
-        Some("get_history") => pairs.any(|(want, got)| keeps(want, got)),
-        _ => seen.last_change().is_some_and(updates) && pairs.all(|(want, got)| keeps(want, got)),
+        Some("get_history") => {
+            let same = theirs.len() == ours.len();
+            same && theirs.iter().zip(&ours).any(|(want, got)| keeps(want, got))
+        }
+        _ => {
+            let last = seen.last_change().is_some_and(updates);
+            last && keeps(&seen.want["state"], &seen.got["state"])
+        }
     };
     if kept { Verdict::Whole } else { Verdict::Other }
 }
@@ -261,8 +268,7 @@ pub(super) fn command_shown(seen: &Seen<'_>) -> Verdict {
     let commanded = |call: &Json| {
         call["command"].get("goto").is_some() || call["command"].get("update").is_some()
     };
-    let recent = seen.last_run().is_some_and(|(call, _)| commanded(call));
-    if !recent || !seen.looks() {
+    if !seen.before.iter().any(commanded) || !seen.looks() {
         return Verdict::Other;
     }
     let (want, got) = (&seen.want["state"], &seen.got["state"]);
@@ -270,8 +276,22 @@ pub(super) fn command_shown(seen: &Seen<'_>) -> Verdict {
         let tasks = state["tasks"].as_array().into_iter().flatten();
         tasks.map(|task| task["name"].clone()).collect()
     };
-    let more = is_more(&got["next"], &want["next"]) || is_more(&names(got), &names(want));
+    // A deferred node that a command leads to waits again for everything else.
+    let waits = seen.has("\"defer\"") && is_more(&want["next"], &got["next"]);
+    let more = is_more(&got["next"], &want["next"]) || is_more(&names(got), &names(want)) || waits;
     if more { Verdict::Whole } else { Verdict::Other }
+}
+
+/// An update takes the place of its node's task, also if that is deferred.
+pub(super) fn update_replaces_deferred(seen: &Seen<'_>) -> Verdict {
+    let updated = seen.last_change().is_some_and(|call| {
+        matches!(call["op"].as_str(), Some("update_state" | "bulk_update_state"))
+    });
+    if !updated || !seen.has("\"defer\"") {
+        return Verdict::Other;
+    }
+    let dropped = is_more(&seen.want["state"]["next"], &seen.got["state"]["next"]);
+    if dropped || seen.runs() && seen.ran_less() { Verdict::Whole } else { Verdict::Other }
 }
 
 /// An event about a checkpoint shows of its tasks what a look shows: the questions of one that has failed too.

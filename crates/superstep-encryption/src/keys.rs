@@ -133,3 +133,33 @@ fn parts(stored: &Blob) -> Option<(&str, &[u8], &[u8])> {
     let header = &bytes[..bytes.len() - rest.len()];
     (rest.len() >= NONCE).then_some((std::str::from_utf8(id).ok()?, header, rest))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::place::Kind;
+
+    const PLACE: Place<'_> = Place { thread: "t", ns: "", channel: "c", kind: Kind::Value(None) };
+
+    /// What is stored comes from anywhere: whatever is done to it, it is refused, and nothing panics.
+    #[test]
+    fn every_change_of_a_stored_value_is_refused() {
+        let keys = Keys::new("key", &[7; 32]).expect("a key");
+        let value = Blob::encode(&"a secret").expect("data");
+        let sealed = keys.seal(&PLACE, &value).expect("sealed");
+        assert_eq!(keys.open(&PLACE, &sealed).expect("opened").bytes(), value.bytes());
+        let bytes = sealed.bytes();
+        for length in 0..bytes.len() {
+            keys.open(&PLACE, &Blob::new(Tag::Bytes, &bytes[..length])).expect_err("cut off");
+        }
+        for at in 0..bytes.len() {
+            for bit in 0..8 {
+                let mut changed = bytes.to_vec();
+                changed[at] ^= 1 << bit;
+                keys.open(&PLACE, &Blob::new(Tag::Bytes, changed)).expect_err("changed");
+            }
+        }
+        let longer = [bytes, &[0]].concat();
+        keys.open(&PLACE, &Blob::new(Tag::Bytes, longer)).expect_err("made longer");
+    }
+}

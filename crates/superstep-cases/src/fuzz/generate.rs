@@ -177,6 +177,7 @@ impl Features {
             self.retries &= rng.percent(50);
             // Under `exit`, a graph inside that was drained or out of steps goes on where it was.
             self.drains &= !self.exit;
+            self.loops &= !self.exit;
         }
         if self.interrupts {
             self.forgetful = false;

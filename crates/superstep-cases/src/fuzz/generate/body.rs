@@ -210,9 +210,16 @@ impl Generator {
             }
             update[key.name] = value;
         }
+        // A task that writes nothing but untracked values looks as if it had not finished (F19).
+        let only_untracked =
+            update.as_object().is_some_and(|map| map.len() == 1) && update.get("u").is_some();
+        if only_untracked && !self.has.wild {
+            update["n"] = json!(1);
+        }
+        // A graph with a memory that is called again in a run that continues takes its input.
+        let to_parent = self.has.commands && (self.has.wild || !self.has.own);
         let gotos = self.gotos(draft, site.at);
-        if draft.depth > 0 && self.has.commands && self.rng.percent(10) && !draft.around.is_empty()
-        {
+        if draft.depth > 0 && to_parent && self.rng.percent(10) && !draft.around.is_empty() {
             return self.for_parent(draft, &mark);
         }
         if gotos.is_empty() {

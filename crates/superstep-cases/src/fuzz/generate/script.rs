@@ -75,14 +75,7 @@ impl Generator {
         if self.has.functional {
             return json!(format!("i{turn}"));
         }
-        let mut values = self.values(turn);
-        if let Some(map) = values.as_object_mut()
-            && !self.has.wild
-        {
-            // The reference stores an untracked value that is part of the input (F19).
-            map.shift_remove("u");
-        }
-        values
+        self.values(turn)
     }
 
     /// An update of the outermost graph.
@@ -92,6 +85,8 @@ impl Generator {
         for key in self.keys.clone() {
             let often = match key.kind {
                 Kind::Managed => 0,
+                // The reference stores an untracked value that is given from outside (F19).
+                Kind::Untracked if !self.has.wild => 0,
                 Kind::Log if key.name == "slog" => 0,
                 Kind::Log => 85,
                 Kind::Number => 30,
@@ -225,11 +220,6 @@ impl Generator {
                 call["as_node"] = json!("__start__");
             }
             4 => {
-                if let Some(map) = values.as_object_mut()
-                    && !wild
-                {
-                    map.shift_remove("u");
-                }
                 call["values"] = values;
                 call["as_node"] = json!("__input__");
             }

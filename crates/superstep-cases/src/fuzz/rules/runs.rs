@@ -14,6 +14,13 @@ pub(super) fn sync_without_saver(seen: &Seen<'_>) -> Verdict {
     whole(crashed && seen.has("\"none\"") && !seen.got.to_string().contains("AttributeError"))
 }
 
+/// F34: two calls of a graph with a memory of its own at the same time are a conflict, not a race.
+pub(super) fn memory_one_at_a_time(seen: &Seen<'_>) -> Verdict {
+    let refused = seen.got.to_string().contains("CheckpointError")
+        && !seen.want.to_string().contains("CheckpointError");
+    whole(seen.has("\"checkpointer\":\"own\"") && refused)
+}
+
 /// F36: a write conflict fails its superstep at its end, and the thread goes on.
 pub(super) fn write_conflict(seen: &Seen<'_>) -> Verdict {
     let conflict = |entry: &Json| {

@@ -159,8 +159,9 @@ impl Features {
             // What a command leads to is shown at once (F15), and a graph with a memory takes its input.
             self.command_input = false;
         }
-        // An update takes the place of a task, also of a deferred one.
+        // An update takes the place of a task, also of a deferred one and of one that a join leads to.
         self.defer &= !self.updates;
+        self.joins &= !self.updates;
         // Durability without a checkpointer crashes (F9); barriers and lists need `sync`.
         self.forgetful &= !self.joins && !self.topics;
         // The reference lists a question of a call in a subgraph twice (F7).

@@ -87,6 +87,8 @@ impl Generator {
                 Kind::Managed => 0,
                 // The reference stores an untracked value that is given from outside (F19).
                 Kind::Untracked if !self.has.wild => 0,
+                // It stores an accumulating list only when it has grown already.
+                Kind::Topic => 0,
                 Kind::Log if key.name == "slog" => 0,
                 Kind::Log => 85,
                 Kind::Number => 30,

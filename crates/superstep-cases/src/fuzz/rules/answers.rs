@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use super::{Seen, Verdict, each, mended};
+use super::{Seen, Verdict, mended};
 
 /// F26, F40, F10: an answer that no open question waits for is refused, and nothing runs.
 pub(super) fn refused(seen: &Seen<'_>) -> Verdict {
@@ -20,17 +20,30 @@ pub(super) fn accepted(seen: &Seen<'_>) -> Verdict {
     if !answered || !seen.looks() {
         return Verdict::Other;
     }
-    let shown = seen.got.to_string();
     let mut entry = seen.want.clone();
-    each(&mut entry, &mut |part| {
-        if let Some(Json::Array(asked)) = part.get_mut("interrupts") {
-            asked.retain(|one| {
-                let id = one["id"].as_str().unwrap_or_default();
-                shown.contains(&format!("\"{id}\""))
-            });
-        }
-    });
+    without_answered(&mut entry, seen.got);
     mended(seen, entry)
+}
+
+/// Drops questions that we do not show in the same place.
+fn without_answered(want: &mut Json, got: &Json) {
+    match (want, got) {
+        (Json::Array(want), Json::Array(got)) => {
+            want.iter_mut().zip(got).for_each(|(want, got)| without_answered(want, got));
+        }
+        (Json::Object(want), Json::Object(got)) => {
+            let ours = got.get("interrupts").and_then(Json::as_array);
+            if let (Some(ours), Some(Json::Array(asked))) = (ours, want.get_mut("interrupts")) {
+                asked.retain(|one| ours.contains(one));
+            }
+            for (key, part) in want {
+                if let Some(mine) = got.get(key) {
+                    without_answered(part, mine);
+                }
+            }
+        }
+        _ => {}
+    }
 }
 
 /// F3, F4: an answer is taken by the question it was given for; later ones are asked.
@@ -48,4 +61,17 @@ pub(super) fn for_its_question(seen: &Seen<'_>) -> Verdict {
     let stopped = seen.runs() && earlier && (seen.asks() || open);
     let less = seen.ran_less() || seen.want["counts"] == seen.got["counts"];
     if stopped && less { Verdict::Whole } else { Verdict::Other }
+}
+
+/// F10: an answer given at an older checkpoint is the one that counts on the branch, which begins with a fork.
+pub(super) fn counts_on_its_branch(seen: &Seen<'_>) -> Verdict {
+    let branches = |call: &Json| Seen::answers(call) && call.get("at").is_some();
+    let taken = seen.got.to_string().contains("again");
+    if seen.runs() && branches(seen.call) && seen.got.get("error").is_none() {
+        return if taken || !seen.ran_less() { Verdict::Whole } else { Verdict::Other };
+    }
+    let step = |entry: &Json| entry["state"]["metadata"]["step"].as_i64();
+    let forked = step(seen.got) > step(seen.want);
+    let before = seen.last_run().is_some_and(|(call, _)| branches(call));
+    if seen.looks() && before && (taken || forked) { Verdict::Whole } else { Verdict::Other }
 }

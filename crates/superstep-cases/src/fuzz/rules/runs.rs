@@ -118,12 +118,13 @@ pub(super) fn exit_keeps_progress(seen: &Seen<'_>) -> Verdict {
     whole(exit && stopped && (seen.runs() && seen.ran_less() || shown))
 }
 
-/// F13: what was still to run when an update was made runs.
+/// F13, F14: what was still to run when an update was made runs, and what a command had left is kept.
 pub(super) fn update_keeps_tasks(seen: &Seen<'_>) -> Verdict {
     let updated = seen.last_change().is_some_and(|call| {
         matches!(call["op"].as_str(), Some("update_state" | "bulk_update_state"))
     });
-    whole(seen.runs() && updated && seen.ran_more())
+    let kept = super::states::more_values(&seen.got["result"], &seen.want["result"]);
+    whole(seen.runs() && updated && (seen.ran_more() || kept))
 }
 
 /// F17b: of tasks with equal cache keys in one superstep none runs again.

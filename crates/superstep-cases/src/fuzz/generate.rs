@@ -179,6 +179,8 @@ impl Features {
             // Under `exit`, a graph inside that was drained or out of steps goes on where it was.
             self.drains &= !self.exit;
             self.loops &= !self.exit;
+            // A question beside a graph that was drained is shown.
+            self.drains &= !self.interrupts;
         }
         if self.interrupts {
             self.forgetful = false;

@@ -69,7 +69,7 @@ pub(super) const RULES: &[Rule] = &[
     rule("write-conflict", runs::write_conflict),
     rule("head-is-no-travel", runs::head_is_no_travel),
     rule("ids-without-memory", runs::ids_without_memory),
-    rule("memory-one-at-a-time", runs::memory_one_at_a_time),
+    rule("question-beside-drain", runs::question_beside_drain),
     rule("memory-takes-input", runs::memory_takes_input),
     rule("attempt-finds-calls", runs::attempt_finds_calls),
     rule("attempt-finds-subgraph", runs::attempt_finds_subgraph),

@@ -316,6 +316,7 @@ fn update_channel(
     match kind {
         Kind::Reduce | Kind::Delta(_) | Kind::Topic { .. } => {
             let topic = matches!(kind, Kind::Topic { .. });
+            let replaced = topic && writes.iter().any(StateWrite::is_overwrite);
             if kind == (Kind::Topic { accumulate: false }) {
                 empty(&mut row, at, undos.as_deref_mut());
             }
@@ -342,7 +343,7 @@ fn update_channel(
                 }
                 let grew = head.row.size(at).unwrap_or(0) > size;
                 let changed =
-                    grew || overwritten || (had && kind == (Kind::Topic { accumulate: false }));
+                    grew || replaced || (had && kind == (Kind::Topic { accumulate: false }));
                 return Ok(changed.then_some(filled));
             }
         }

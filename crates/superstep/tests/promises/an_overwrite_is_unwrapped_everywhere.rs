@@ -18,6 +18,9 @@ fn table() -> CompiledGraph<Table> {
     schema.table("sum", TableChannel::folded(Fold::Sum, None));
     schema.table("list", TableChannel::folded(Fold::Append, Some(Value::List(Vec::new()))));
     schema.table("delta", TableChannel::delta(Fold::Append, None, Deltas::Every(100)));
+    for name in ["topic", "item"] {
+        schema.table(name, TableChannel::of_kind(Kind::Topic { accumulate: true }));
+    }
     let graph = StateGraph::with_schema(schema)
         .add_node("a", || {
             let list = || overwrite(vec![Value::from(7)]);
@@ -28,6 +31,9 @@ fn table() -> CompiledGraph<Table> {
                 ("sum", seven()),
                 ("list", list()),
                 ("delta", list()),
+                ("topic", list()),
+                // A topic takes an item as a list of one.
+                ("item", seven()),
             ];
             Value::Map(entries.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
         })
@@ -41,7 +47,7 @@ fn assert_sevens(state: &Table) {
     for name in ["last", "any", "sum"] {
         assert_eq!(state.get(name), Some(&Value::from(7)), "{name}");
     }
-    for name in ["list", "delta"] {
+    for name in ["list", "delta", "topic", "item"] {
         assert_eq!(state.get(name), Some(&Value::from(vec![Value::from(7)])), "{name}");
     }
 }
@@ -59,7 +65,7 @@ async fn as_the_first_write() {
 #[tokio::test(start_paused = true)]
 async fn as_a_later_write() {
     let thread = table().thread("1");
-    let input = serde_json::json!({ "last": 1, "sum": 2, "list": [3], "delta": [4] });
+    let input = serde_json::json!({ "last": 1, "sum": 2, "list": [3], "delta": [4], "topic": [5, 6], "item": 8 });
     for _ in 0..2 {
         assert_sevens(&done(thread.invoke(input.clone()).await));
         assert_sevens(thread.get_state().await.expect("a look").state());

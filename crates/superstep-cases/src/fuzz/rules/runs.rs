@@ -14,11 +14,10 @@ pub(super) fn sync_without_saver(seen: &Seen<'_>) -> Verdict {
     whole(crashed && seen.has("\"none\"") && !seen.got.to_string().contains("AttributeError"))
 }
 
-/// F34: two calls of a graph with a memory of its own at the same time are a conflict, not a race.
-pub(super) fn memory_one_at_a_time(seen: &Seen<'_>) -> Verdict {
-    let refused = seen.got.to_string().contains("CheckpointError")
-        && !seen.want.to_string().contains("CheckpointError");
-    whole(seen.has("\"checkpointer\":\"own\"") && refused)
+/// A question beside a graph that was drained is shown.
+pub(super) fn question_beside_drain(seen: &Seen<'_>) -> Verdict {
+    let drained = seen.want["error"]["kind"] == "GraphDrained" && seen.got.get("error").is_none();
+    whole(seen.runs() && drained && seen.has("\"drain\"") && seen.asks())
 }
 
 /// F36: a write conflict fails its superstep at its end, and the thread goes on.
@@ -54,7 +53,9 @@ pub(super) fn head_is_no_travel(seen: &Seen<'_>) -> Verdict {
     let less_forked = forked(seen.got) < forked(seen.want);
     if seen.runs() {
         let same = blurred(seen.want) == blurred(seen.got);
-        return whole(names(seen.call) && (seen.ran_less() || less_forked || same));
+        // A run that continues has two supersteps more (F21).
+        let longer = seen.got["error"]["kind"] == "GraphRecursionError" && seen.ran_more();
+        return whole(names(seen.call) && (seen.ran_less() || less_forked || same || longer));
     }
     let travelled = seen.before.iter().any(names);
     let (want, got) = (&seen.want["state"], &seen.got["state"]);

@@ -269,10 +269,13 @@ pub(super) fn update_keeps_siblings(seen: &Seen<'_>) -> Verdict {
     if kept { Verdict::Whole } else { Verdict::Other }
 }
 
-/// Whether a list of ours has more in it than theirs.
+/// Whether a value of ours has more in it than theirs.
 pub(super) fn more_values(got: &Json, want: &Json) -> bool {
     let mut keys = got.as_object().into_iter().flatten();
-    keys.any(|(key, value)| is_more(value, &want[key]) || want.get(key).is_none())
+    keys.any(|(key, value)| {
+        let larger = value.as_i64().zip(want[key].as_i64()).is_some_and(|(got, want)| got > want);
+        larger || is_more(value, &want[key]) || want.get(key).is_none()
+    })
 }
 
 /// F15, F22: what a command leads to is shown at once.

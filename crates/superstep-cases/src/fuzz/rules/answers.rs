@@ -34,7 +34,9 @@ fn without_answered(want: &mut Json, got: &Json) {
         (Json::Object(want), Json::Object(got)) => {
             let ours = got.get("interrupts").and_then(Json::as_array);
             if let (Some(ours), Some(Json::Array(asked))) = (ours, want.get_mut("interrupts")) {
-                asked.retain(|one| ours.contains(one));
+                if ours.len() < asked.len() {
+                    asked.retain(|one| ours.contains(one));
+                }
             }
             for (key, part) in want {
                 if let Some(mine) = got.get(key) {

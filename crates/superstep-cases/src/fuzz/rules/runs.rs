@@ -32,11 +32,11 @@ pub(super) fn write_conflict(seen: &Seen<'_>) -> Verdict {
         return Verdict::Other;
     }
     let poisoned = conflict(seen.want) && !conflict(seen.got);
-    let again = seen.runs() && conflict(seen.want) && conflict(seen.got) && seen.ran_more();
+    let again = seen.runs() && conflict(seen.want) && conflict(seen.got);
     let later = seen.entries.iter().any(conflict) && seen.runs() && seen.ran_more();
-    let (want, got) = (seen.want.to_string(), seen.got.to_string());
+    let got = seen.got.to_string();
     let failed = "\"error\":\"InvalidUpdateError\"";
-    let shown = seen.looks() && got.contains(failed) && !want.contains(failed);
+    let shown = seen.looks() && got.contains(failed);
     whole(poisoned || again || later || shown)
 }
 
@@ -62,7 +62,12 @@ pub(super) fn head_is_no_travel(seen: &Seen<'_>) -> Verdict {
     let shorter = got["metadata"]["step"].as_i64() < want["metadata"]["step"].as_i64()
         && want["values"] == got["values"]
         && want["next"] == got["next"];
-    let same = blurred(seen.want) == blurred(seen.got);
+    // Questions of the task that went on keep their ids.
+    let same = want["values"] == got["values"]
+        && want["next"] == got["next"]
+        && want["metadata"] == got["metadata"]
+        && seen.place.ends_with(".id");
+    let same = same || blurred(seen.want) == blurred(seen.got);
     whole(seen.looks() && travelled && (less_forked || shorter || same))
 }
 

@@ -33,10 +33,10 @@ fn without_answered(want: &mut Json, got: &Json) {
         }
         (Json::Object(want), Json::Object(got)) => {
             let ours = got.get("interrupts").and_then(Json::as_array);
-            if let (Some(ours), Some(Json::Array(asked))) = (ours, want.get_mut("interrupts")) {
-                if ours.len() < asked.len() {
-                    asked.retain(|one| ours.contains(one));
-                }
+            if let (Some(ours), Some(Json::Array(asked))) = (ours, want.get_mut("interrupts"))
+                && ours.len() < asked.len()
+            {
+                asked.retain(|one| ours.contains(one));
             }
             for (key, part) in want {
                 if let Some(mine) = got.get(key) {

@@ -37,7 +37,9 @@ pub(super) fn write_conflict(seen: &Seen<'_>) -> Verdict {
     let got = seen.got.to_string();
     let failed = "\"error\":\"InvalidUpdateError\"";
     let shown = seen.looks() && got.contains(failed);
-    whole(poisoned || again || later || shown)
+    // After one, the reference goes on with writes that we have dropped.
+    let before = seen.entries.iter().any(|entry| entry.to_string().contains(failed));
+    whole(poisoned || again || later || shown || before)
 }
 
 /// F11: naming the head is not going back in time: nothing is forked, and what has finished does not run again.
@@ -121,7 +123,8 @@ pub(super) fn exit_keeps_progress(seen: &Seen<'_>) -> Verdict {
     let shown = seen.looks()
         && seen.want.to_string().matches(inside).count()
             > seen.got.to_string().matches(inside).count();
-    whole(exit && stopped && (seen.runs() && seen.ran_less() || shown))
+    let repeats = seen.runs() && seen.counts().iter().any(|(_, want, got)| got < want);
+    whole(exit && stopped && (repeats || shown))
 }
 
 /// F13, F14: what was still to run when an update was made runs, and what a command had left is kept.

@@ -262,7 +262,8 @@ pub(super) fn update_keeps_siblings(seen: &Seen<'_>) -> Verdict {
             same && theirs.iter().zip(&ours).any(|(want, got)| keeps(want, got))
         }
         _ => {
-            let last = seen.last_change().is_some_and(updates);
+            let from_update = |call: &Json| updates(call) || call["at"].get("call").is_some();
+            let last = seen.last_change().is_some_and(from_update);
             last && keeps(&seen.want["state"], &seen.got["state"])
         }
     };

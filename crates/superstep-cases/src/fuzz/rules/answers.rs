@@ -53,8 +53,7 @@ pub(super) fn for_its_question(seen: &Seen<'_>) -> Verdict {
     let by_value =
         |call: &Json| call["command"].get("resume").is_some_and(|answer| !answer.is_null());
     let earlier = seen.before.iter().any(by_value) || by_value(seen.call);
-    let continued = seen.last_run().is_some_and(|(call, _)| !Seen::answers(call));
-    if earlier && continued && seen.looks() && seen.place.contains("interrupts") && seen.asks() {
+    if earlier && seen.looks() && seen.place.contains("interrupts") && seen.asks() {
         return Verdict::Whole;
     }
     let looked = seen.entries.iter().rev().find_map(|entry| entry.get("state"));

@@ -146,5 +146,6 @@ pub(super) fn failed_router_runs_again(seen: &Seen<'_>) -> Verdict {
     let routed = seen.case["graphs"].to_string().contains("router of")
         || super::states::null_answers(seen.case);
     let streamed = seen.call["op"] == "stream" && seen.want["counts"] == seen.got["counts"];
-    whole(seen.runs() && routed && (seen.ran_more() || streamed))
+    let handled = seen.has("\"on_error\"") && seen.want["counts"] == seen.got["counts"];
+    whole(seen.runs() && routed && (seen.ran_more() || streamed || handled))
 }

@@ -21,11 +21,8 @@ pub enum Memory {
     #[default]
     PerCall,
     /// All calls on a thread continue one history.
-    ///
-    /// Under [`Durability::Exit`](crate::Durability::Exit) that history is stored when a call ends, and the thread only when the
-    /// run does: a process that dies in between makes the call again, on top of what it had done.
     PerThread,
-    /// Nothing is stored; a call that was interrupted begins anew.
+    /// Nothing is stored, of graphs inside it neither; a call that was interrupted begins anew.
     Nothing,
 }
 

@@ -1,7 +1,7 @@
 //! A graph that was given a saver or a store of its own uses them where the graph around it has none.
 
 use crate::world::{Log, World, asked, done, log};
-use superstep::checkpoint::{AnyCheckpointer, AnyStore, MemoryStore};
+use superstep::checkpoint::{AnyCheckpointer, AnyStore, MemoryStore, Query};
 use superstep::prelude::*;
 use superstep::{CompiledGraph, Memory};
 
@@ -80,4 +80,20 @@ async fn its_metadata_with_another_memory() {
     done(thread.invoke(log("in")).await);
     let metadata = thread.get_state().await.expect("a look").metadata.clone().expect("metadata");
     assert_eq!(metadata.extra.get("user"), Some(&"ada".into()));
+}
+
+/// F29: a graph without a memory begins anew, so nothing could find again what a graph inside it had stored.
+#[tokio::test(start_paused = true)]
+async fn nothing_inside_a_graph_without_a_memory() {
+    let saver = MemorySaver::new();
+    let inner = StateGraph::<Log>::new()
+        .add_node("count", |state: Arc<Log>| log(state.log.len().to_string()))
+        .add_edge(START, "count")
+        .compile()
+        .expect("a graph");
+    let around = within(&within(&inner).with_memory(Memory::Nothing));
+    let thread = around.with_checkpointer(saver.clone()).thread("1");
+    assert_eq!(done(thread.invoke(Log::update()).await).log, ["again again 1"]);
+    let stored = AnyCheckpointer::new(saver).list(Query::default()).await.expect("a list");
+    assert!(stored.len() > 1 && stored.iter().all(|stored| stored.ns.is_empty()), "{stored:?}");
 }

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 /// An item that can be told from others by an id.
 ///
-/// Implement it for your own message type to use it with [`Messages`](super::Messages).
+/// Implement it for your own message type to use it with [`Messages`](crate::state::Messages).
 pub trait Identified: Clone + Send + Sync + 'static {
     /// The id, if it has one yet.
     fn id(&self) -> Option<&str>;

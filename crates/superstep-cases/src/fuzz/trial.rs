@@ -148,12 +148,12 @@ impl Worker {
         let calls = case["script"].as_array().cloned().unwrap_or_default();
         let mut want = comparable(trace).as_array().cloned().unwrap_or_default();
         let mut got = compare::as_trace(entries.to_vec(), trace);
-        // In which order calls that stand side by side begin and end, and graphs in tasks that do, is not fixed.
+        // In which order calls and dispatches that stand side by side begin and end, and graphs in tasks that do, is not fixed.
         let loose = |trace: &[Json]| -> Vec<Json> {
             compare::in_order(compare::flat(trace).iter().map(blurred).collect())
         };
         let text = case["graphs"].to_string() + &case["tasks"].to_string();
-        let beside = ["\"spawn\"", "\"call_each\"", "\"invoke\"", "\"graph\""];
+        let beside = ["\"spawn\"", "\"call_each\"", "\"invoke\"", "\"graph\"", "\"$send\""];
         let only_order =
             compare::first(&want, &got, 0).is_some_and(|found| found.how.contains(".events["));
         if only_order && beside.iter().any(|word| text.contains(word)) {

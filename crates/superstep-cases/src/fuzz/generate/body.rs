@@ -158,7 +158,8 @@ impl Generator {
         }
         let equal_keys = dispatched && !self.has.wild;
         if self.has.caches && self.rng.percent(50) && !equal_keys {
-            node["cache"] = match self.rng.percent(50) {
+            // Without a key of its own, that of the reference depends on which objects of the state are the same.
+            node["cache"] = match self.rng.percent(50) && self.has.wild {
                 true => json!({}),
                 false => json!({"key": {"$": "state.n"}}),
             };

@@ -145,14 +145,14 @@ impl Context {
 
     fn find_missing(&self, layout: &Layout, around: &str, missing: &mut Vec<String>) {
         for def in &layout.nodes {
-            let name = format!("{around}{}", def.name);
+            let name = &def.name;
             for (_, asked) in def.node.needs().iter().filter(|(id, _)| !self.has(*id)) {
                 missing.push(format!(
-                    "node `{name}` asks for a context of type `{asked}`, which the run was not given; add it with `with_context`"
+                    "node `{around}{name}` asks for a context of type `{asked}`, which the run was not given; add it with `with_context`"
                 ));
             }
             if let Some(inner) = &def.inner {
-                self.find_missing(&inner.layout, &format!("{name}/"), missing);
+                self.find_missing(&inner.layout, &format!("{around}{name}/"), missing);
             }
         }
     }

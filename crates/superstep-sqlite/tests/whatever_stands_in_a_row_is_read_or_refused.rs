@@ -14,7 +14,7 @@ use rusqlite::{Connection, params_from_iter};
 use superstep::prelude::*;
 use superstep::{CompiledGraph, Memory, Thread};
 use superstep_sqlite::SqliteSaver;
-use world::Dir;
+use world::{Dir, chain};
 
 #[derive(State, Clone, Default, Debug)]
 struct Log {
@@ -157,16 +157,6 @@ async fn use_it(thread: &Thread<Log>, what: usize) -> Result<(), RunError> {
         }
     }
     Ok(())
-}
-
-fn chain(error: &RunError) -> String {
-    let mut text = error.to_string();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use superstep_checkpoint::{
-    Blob, Checkpoint, CheckpointId, Checkpointer, Error, IdClock, Metadata, Put, SharedMap, Source,
+    Blob, Checkpoint, CheckpointId, Checkpointer, IdClock, Metadata, Put, SharedMap, Source,
     TaskId, TaskWrites, Version,
 };
 use superstep_sqlite::SqliteSaver;
@@ -92,9 +92,9 @@ pub(crate) fn writes(values: &[(&str, i64)]) -> Vec<TaskWrites> {
 }
 
 /// The whole chain of causes, as whoever prints an error shows it.
-pub(crate) fn chain(error: &Error) -> String {
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
-    let mut source = std::error::Error::source(error);
+    let mut source = error.source();
     while let Some(cause) = source {
         text = format!("{text}: {cause}");
         source = cause.source();

@@ -1,6 +1,7 @@
 //! The compiled form of a graph, as the kernel sees it: channels, and nodes with their triggers.
 
-use std::collections::HashMap;
+use std::any::TypeId;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::graph::{Compiled, NodeOptions};
@@ -100,8 +101,20 @@ pub(crate) struct Layout {
     pub(crate) single: bool,
     /// Some node is a graph, or calls one.
     pub(crate) nests: bool,
+    /// The types of context that nodes ask for, also those of graphs inside.
+    pub(crate) needs: Vec<TypeId>,
     /// Unknown names are logged and ignored instead of refused.
     pub(crate) lenient: bool,
+}
+
+/// The types of context that nodes ask for, also those of graphs inside, each once.
+pub(crate) fn needed_context(nodes: &[NodeDef]) -> Vec<TypeId> {
+    let mut all = BTreeSet::new();
+    for def in nodes {
+        all.extend(def.node.needs().into_iter().map(|(id, _)| id));
+        all.extend(def.inner.iter().flat_map(|inner| inner.layout.needs.iter().copied()));
+    }
+    all.into_iter().collect()
 }
 
 impl Layout {

@@ -76,7 +76,9 @@ pub(crate) use emit::cache_key;
 pub(crate) use head::{StartValue, Write};
 pub(crate) use ids::node_names;
 pub use interrupt::Asking;
-pub(crate) use layout::{ControlKind, ControlSpec, END, Layout, NodeDef, Reads, START, TASKS};
+pub(crate) use layout::{
+    ControlKind, ControlSpec, END, Layout, NodeDef, Reads, START, TASKS, needed_context,
+};
 pub(crate) use live::Life;
 pub(crate) use output::not_an_update;
 pub(crate) use probe::Attempt;

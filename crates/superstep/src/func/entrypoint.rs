@@ -8,7 +8,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use superstep_checkpoint::{Value, from_value, to_value};
 
-use crate::engine::{ControlKind, ControlSpec, END, Layout, NodeDef, Reads, START, TASKS, Task};
+use crate::engine::{
+    ControlKind, ControlSpec, END, Layout, NodeDef, Reads, START, TASKS, Task, needed_context,
+};
 use crate::error::NodeError;
 use crate::graph::{
     Breakpoints, Compiled, CompiledGraph, Memory, NodeOptions, RetryPolicy, TimeoutPolicy, id_tail,
@@ -179,6 +181,7 @@ impl Entrypoint {
             empty: Arc::new(move || Row::new(Arc::new(Table::empty(&schema)), row_schema.clone())),
             controls: vec![ControlSpec { name: START.into(), kind: ControlKind::Start }],
             node_by_name: HashMap::from([(def.name.clone(), 0)]),
+            needs: needed_context(std::slice::from_ref(&def)),
             nodes: vec![def],
             rank: vec![0],
             triggered: vec![vec![0]],

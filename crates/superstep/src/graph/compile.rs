@@ -7,7 +7,8 @@ use super::builder::{Branch, NodeDecl, StateGraph, Targets};
 use super::compiled::{Compiled, CompiledGraph};
 use super::policy::NodeOptions;
 use crate::engine::{
-    ControlKind, ControlSpec, END, Layout, NodeDef, Reads, START, StartValue, TASKS, not_an_update,
+    ControlKind, ControlSpec, END, Layout, NodeDef, Reads, START, StartValue, TASKS,
+    needed_context, not_an_update,
 };
 use crate::error::{CompileError, NodeError};
 use crate::node::{
@@ -141,6 +142,7 @@ impl<S: State, O> StateGraph<S, O> {
             branch_of,
             output,
             nests: defs.iter().any(|def| def.inner.is_some()),
+            needs: needed_context(&defs),
             nodes: defs,
             single: false,
             lenient,

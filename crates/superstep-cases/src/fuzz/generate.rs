@@ -150,7 +150,7 @@ impl Features {
             // The reference adds a checkpoint for the deltas of a run that stores at its end.
             self.deltas = false;
         }
-        if (self.parallel || self.loops) && (self.interrupts || self.failures) {
+        if (self.several() || self.loops) && (self.interrupts || self.failures) {
             // A look shows what finished siblings wrote (F14).
             self.ephemeral = false;
             self.topics = false;
@@ -185,6 +185,11 @@ impl Features {
         if self.interrupts {
             self.forgetful = false;
         }
+    }
+
+    /// Whether several tasks may stand side by side.
+    fn several(&self) -> bool {
+        self.parallel || self.dispatches
     }
 }
 

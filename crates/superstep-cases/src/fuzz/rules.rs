@@ -53,6 +53,7 @@ pub(super) const RULES: &[Rule] = &[
     rule("untracked-not-stored", states::untracked_not_stored),
     rule("question-listed-once", states::question_listed_once),
     rule("events-show-questions", states::events_show_questions),
+    rule("failed-is-no-update", states::failed_is_no_update),
     rule("exit-stores-the-end", states::exit_stores_the_end),
     rule("sync-without-saver", runs::sync_without_saver),
     rule("answer-refused", answers::refused),

@@ -256,16 +256,15 @@ impl Generator {
         let inside = draft.depth < self.has.depth && self.rng.percent(45) && self.graphs.len() < 5;
         // What two calls of one memory at the same time find there is a matter of timing (F34).
         let inside = inside && (!self.has.own || !draft.dispatched[at]);
-        let inner = inside.then(|| self.subgraph(draft, at));
+        let whole = !draft.dispatched[at] && self.rng.percent(50);
+        let inner = inside.then(|| self.subgraph(draft, at, whole));
         if inner.is_some() && draft.depth == 0 {
             self.holders.push(name);
         }
         // What a function returns is no update.
-        let whole = inner.clone().filter(|inner| self.graphs[inner]["kind"] != "func");
-        match whole {
-            Some(inner) if !draft.dispatched[at] && self.rng.percent(50) => {
-                node["graph"] = json!(inner);
-            }
+        let graph = inner.clone().filter(|inner| self.graphs[inner]["kind"] != "func");
+        match graph {
+            Some(inner) if whole => node["graph"] = json!(inner),
             _ => self.body(&Site { draft, at }, inner.as_deref(), &mut node),
         }
         if self.has.defer && self.rng.percent(25) {
@@ -274,8 +273,8 @@ impl Generator {
         node
     }
 
-    /// A new subgraph for a node of this graph.
-    fn subgraph(&mut self, draft: &Draft, at: usize) -> String {
+    /// A new subgraph for a node of this graph, which is the node or is invoked by it.
+    fn subgraph(&mut self, draft: &Draft, at: usize, whole: bool) -> String {
         let name = format!("s{}", self.graphs.len() + draft.depth * 10 + self.holders.len() * 100);
         // The name is taken now, so that graphs inside get another one.
         self.graphs.insert(name.clone(), Json::Null);
@@ -287,7 +286,10 @@ impl Generator {
                 *from == at && matches!(link, Link::Router | Link::Dispatch)
             });
             let looped = draft.back.is_some_and(|(from, _)| from == at);
-            let around = if routed || looped { Vec::new() } else { draft.nodes.clone() };
+            // One that is invoked counts from its own input, so a way back would have no end: a run that is out of steps
+            // inside keeps its progress under `exit`, and its answers (F10).
+            let first = if whole || self.has.wild { 0 } else { at + 1 };
+            let around = if routed || looped { Vec::new() } else { draft.nodes[first..].to_vec() };
             self.state_graph(&name, draft.depth + 1, around);
         }
         name

@@ -216,7 +216,7 @@ impl Generator {
                 let steps = match self.rng.percent(50) && together {
                     true => json!([[one, two]]),
                     // The second would find several tasks that the first leads to (F13).
-                    false if self.has.parallel && !wild => json!([[one]]),
+                    false if self.has.several() && !wild => json!([[one]]),
                     false => json!([[one], [two]]),
                 };
                 call = json!({"op": "bulk_update_state", "steps": steps});
@@ -257,6 +257,11 @@ impl Generator {
         ["x", "e", "u"].iter().all(|key| one.get(*key).is_none() || two.get(*key).is_none())
     }
 
+    /// Whether no checkpoint can have tasks that an update of another one would leave alone (F13).
+    fn may_update_the_past(&self) -> bool {
+        !self.has.several() && !self.has.own && !self.has.updates
+    }
+
     fn reference(&mut self, least: usize) -> Json {
         match self.rng.below(4) {
             0 | 1 => json!({"history": self.rng.within(least..5)}),
@@ -280,7 +285,7 @@ impl Generator {
                 calls.push(run);
             }
             4 => calls.push(json!({"op": "get_state", "at": at, "subgraphs": true})),
-            5 if !self.has.functional && (wild || !self.has.parallel && !self.has.own) => {
+            5 if !self.has.functional && (wild || self.may_update_the_past()) => {
                 let values = self.values(turn);
                 let node = self.rng.pick(&self.nodes).clone();
                 calls.push(
@@ -316,7 +321,8 @@ impl Generator {
         let mut call = self.run(json!({"command": command}));
         if !self.has.wild {
             call.as_object_mut().map(|fields| fields.shift_remove("drain"));
-            // What a command leads to in an open superstep is shown at once (F15).
+            // What a command leads to in an open superstep is shown at once (F15), also in one whose run is out of steps.
+            call["recursion_limit"] = json!(25);
             call["when"] = json!({"next": [0, 0]});
         }
         calls.push(call);
@@ -324,6 +330,8 @@ impl Generator {
 
     fn look(&mut self, calls: &mut Vec<Json>) {
         let deltas = self.keys.iter().any(is_delta);
+        // The reference stores input that is given as an update twice, once beside the checkpoint before it.
+        let as_input = calls.iter().any(|call| call["as_node"] == "__input__");
         match self.rng.below(4) {
             0 => calls.push(json!({"op": "get_history", "limit": self.rng.within(1..4)})),
             1 => {
@@ -334,7 +342,12 @@ impl Generator {
                 let holder = self.rng.pick(&self.holders).clone();
                 calls.push(json!({"op": "get_state", "at": {"ns": [holder]}}));
             }
-            3 if !self.has.wild && !deltas && !self.has.exit && !self.has.interrupts => {
+            3 if !self.has.wild
+                && !deltas
+                && !self.has.exit
+                && !self.has.interrupts
+                && !as_input =>
+            {
                 calls.push(json!({"op": "tuples"}));
             }
             _ => calls.push(json!({"op": "get_state", "subgraphs": true})),

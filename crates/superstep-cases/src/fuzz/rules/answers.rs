@@ -72,7 +72,8 @@ pub(super) fn counts_on_its_branch(seen: &Seen<'_>) -> Verdict {
         return if taken || !seen.ran_less() { Verdict::Whole } else { Verdict::Other };
     }
     let step = |entry: &Json| entry["state"]["metadata"]["step"].as_i64();
-    let forked = step(seen.got) > step(seen.want);
+    let source = |entry: &Json| entry["state"]["metadata"]["source"] == "fork";
+    let forked = step(seen.got) > step(seen.want) || source(seen.got) && !source(seen.want);
     let before = seen.last_run().is_some_and(|(call, _)| branches(call));
     if seen.looks() && before && (taken || forked) { Verdict::Whole } else { Verdict::Other }
 }

@@ -39,7 +39,9 @@ pub(super) fn write_conflict(seen: &Seen<'_>) -> Verdict {
     let shown = seen.looks() && got.contains(failed);
     // After one, the reference goes on with writes that we have dropped.
     let before = seen.entries.iter().any(|entry| entry.to_string().contains(failed));
-    whole(poisoned || again || later || shown || before)
+    // An update that conflicts with what a sibling has finished is refused, so that neither is lost (F14).
+    let refused = conflict(seen.got) && !seen.runs() && !seen.looks();
+    whole(poisoned || again || later || shown || before || refused)
 }
 
 /// F11: naming the head is not going back in time: nothing is forked, and what has finished does not run again.
@@ -57,7 +59,11 @@ pub(super) fn head_is_no_travel(seen: &Seen<'_>) -> Verdict {
         let same = blurred(seen.want) == blurred(seen.got);
         // A run that continues has two supersteps more (F21).
         let longer = seen.got["error"]["kind"] == "GraphRecursionError" && seen.ran_more();
-        return whole(names(seen.call) && (seen.ran_less() || less_forked || same || longer));
+        // An answer that was given at the head still counts.
+        let head = seen.call["at"]["history"] == 0 && seen.before.iter().any(Seen::answers);
+        let answered = head && seen.asks() && seen.ran_more();
+        let fewer = seen.ran_less() || less_forked;
+        return whole(names(seen.call) && (fewer || same || longer || answered));
     }
     let travelled = seen.before.iter().any(names);
     let (want, got) = (&seen.want["state"], &seen.got["state"]);
@@ -135,7 +141,14 @@ pub(super) fn update_keeps_tasks(seen: &Seen<'_>) -> Verdict {
     let updated = seen.last_change().is_some_and(|call| {
         matches!(call["op"].as_str(), Some("update_state" | "bulk_update_state"))
     });
-    let kept = super::states::more_values(&seen.got["result"], &seen.want["result"]);
+    let mut shown = vec![(&seen.got["result"], &seen.want["result"])];
+    if let (Some(got), Some(want)) = (seen.got["events"].as_array(), seen.want["events"].as_array())
+    {
+        shown.extend(got.iter().zip(want).flat_map(|(got, want)| {
+            [(&got["data"], &want["data"]), (&got["data"]["values"], &want["data"]["values"])]
+        }));
+    }
+    let kept = shown.iter().any(|(got, want)| super::states::more_values(got, want));
     whole(seen.runs() && updated && (seen.ran_more() || kept))
 }
 

@@ -306,10 +306,28 @@ pub(super) fn update_replaces_task(seen: &Seen<'_>) -> Verdict {
     if !updated || !seen.has("\"defer\"") && !seen.has("[[\"") {
         return Verdict::Other;
     }
-    let ours = seen.got["state"]["next"].as_array().cloned().unwrap_or_default();
-    let mut theirs = seen.want["state"]["next"].as_array().into_iter().flatten();
-    let dropped = theirs.any(|node| !ours.contains(node));
+    let theirs = states(seen.want);
+    let mut pairs = theirs.iter().zip(states(seen.got));
+    let dropped = pairs.any(|(want, got)| is_more(&want["next"], &got["next"]));
     if dropped || seen.runs() && seen.ran_less() { Verdict::Whole } else { Verdict::Other }
+}
+
+/// A task that was answered and then failed has updated nothing; the reference shows an empty update of it.
+pub(super) fn failed_is_no_update(seen: &Seen<'_>) -> Verdict {
+    let answered = Seen::answers(seen.call) || seen.before.iter().any(Seen::answers);
+    if !seen.runs() || !answered {
+        return Verdict::Other;
+    }
+    let mut entry = seen.want.clone();
+    if let Some(Json::Array(events)) = entry.get_mut("events") {
+        events.retain(|event| {
+            let mut parts = event["data"].as_object().into_iter().flatten();
+            let empty = event["mode"] == "updates" && parts.all(|(_, update)| update.is_null());
+            let shown = seen.got["events"].as_array().is_some_and(|ours| ours.contains(event));
+            !empty || shown
+        });
+    }
+    mended(seen, entry)
 }
 
 /// An event about a checkpoint shows of its tasks what a look shows: the questions of one that has failed too.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use superstep::checkpoint::{AnyCheckpointer, MemorySaver};
 use superstep::state::State;
-use superstep::{CompiledGraph, IntoInput, Invoke, Outcome, RunStream, Thread};
+use superstep::{CompiledGraph, IntoInput, Outcome, Run, Thread};
 use superstep_postgres::{Options, PostgresSaver};
 use superstep_sqlite::SqliteSaver;
 
@@ -99,29 +99,16 @@ impl Setting {
         &self,
         graph: &CompiledGraph<S, O>,
         input: impl IntoInput<S>,
-    ) -> Invoke<S, O> {
-        let invoke = match self.saver {
+    ) -> Run<S, O> {
+        let run = match self.saver {
             Some(_) => self.thread(graph).invoke(input),
             None => graph.invoke(input),
         };
-        self.with_options(invoke)
+        self.with_options(run)
     }
 
-    pub(crate) fn with_options<S: State, O>(&self, invoke: Invoke<S, O>) -> Invoke<S, O> {
-        invoke.durability(self.durability).recursion_limit(STEPS_MAX)
-    }
-
-    /// Streams a graph, on a new thread if there is a saver.
-    pub(crate) fn stream<S: State, O>(
-        &self,
-        graph: &CompiledGraph<S, O>,
-        input: impl IntoInput<S>,
-    ) -> RunStream<S, O> {
-        let stream = match self.saver {
-            Some(_) => self.thread(graph).stream(input),
-            None => graph.stream(input),
-        };
-        stream.durability(self.durability).recursion_limit(STEPS_MAX)
+    pub(crate) fn with_options<S: State, O>(&self, run: Run<S, O>) -> Run<S, O> {
+        run.durability(self.durability).recursion_limit(STEPS_MAX)
     }
 
     /// Starts the clock.

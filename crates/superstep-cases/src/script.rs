@@ -8,8 +8,8 @@ use serde_json::{Value as Json, json};
 use superstep::checkpoint::{AnyCheckpointer, CheckpointId, InterruptId, Query, Search, Value};
 use superstep::state::{State, Table};
 use superstep::{
-    CheckpointRef, CompiledGraph, Data, Durability, Input, Mode, Outcome, RawSnapshot, RunControl,
-    RunError, RunStream, StateUpdate, Thread, UpdatesEvent,
+    CheckpointRef, CompiledGraph, Data, Durability, Input, Mode, Outcome, RawSnapshot, Run,
+    RunControl, RunError, RunStream, StateUpdate, Thread, UpdatesEvent,
 };
 
 use crate::build::{break_at, command, graph, has_command, names, output};
@@ -383,17 +383,16 @@ impl Script {
         let (graph, at) = self.target(call).await?;
         let input = self.input(call)?;
         let keys = names(&call["output_keys"]);
-        let modes = [Mode::Values, Mode::Updates];
+        let (modes, subgraphs) = ([Mode::Values, Mode::Updates], call["subgraphs"] == true);
         match &graph {
             Graph::State { graph, output } => {
-                let stream = begin(graph, call, at, input).modes(modes);
+                let stream = begin(graph, call, at, input).stream(modes).subgraphs(subgraphs);
                 let stream = stream.output_keys(keys.unwrap_or_else(|| output.clone()));
-                let stream = configured(stream, call);
                 entry["result"] = last_values(stream, false).await?;
             }
             Graph::Function(graph) => {
-                let stream = begin(graph, call, at, input).modes(modes);
-                entry["result"] = last_values(configured(stream, call), true).await?;
+                let stream = begin(graph, call, at, input).stream(modes).subgraphs(subgraphs);
+                entry["result"] = last_values(stream, true).await?;
             }
         }
         Ok(())
@@ -403,16 +402,20 @@ impl Script {
         let (graph, at) = self.target(call).await?;
         let input = self.input(call)?;
         entry["events"] = json!([]);
+        let modes = names(&call["modes"]).map_or_else(
+            || vec![Mode::Updates],
+            |modes| modes.iter().filter_map(|mode| Mode::from_name(mode)).collect(),
+        );
         match &graph {
             Graph::State { graph, .. } => {
-                let mut stream = begin(graph, call, at, input);
+                let mut stream = begin(graph, call, at, input).stream(modes);
                 if let Some(keys) = names(&call["output_keys"]) {
                     stream = stream.output_keys(keys);
                 }
-                events(configured(stream, call), call, entry).await
+                events(stream, call, entry).await
             }
             Graph::Function(graph) => {
-                events(configured(begin(graph, call, at, input), call), call, entry).await
+                events(begin(graph, call, at, input).stream(modes), call, entry).await
             }
         }
     }
@@ -504,41 +507,34 @@ fn begin<O: Send + 'static>(
     call: &Json,
     at: Option<CheckpointRef>,
     input: Input,
-) -> RunStream<Table, O> {
-    match thread_name(call) {
-        Some(thread) => thread_at(graph, &thread, at).stream(input),
-        None => graph.stream(input),
-    }
-}
-
-fn configured<S: State, O>(mut stream: RunStream<S, O>, call: &Json) -> RunStream<S, O> {
-    if let Some(modes) = names(&call["modes"]) {
-        stream = stream.modes(modes.iter().filter_map(|mode| Mode::from_name(mode)));
-    }
-    stream = stream.subgraphs(call["subgraphs"] == true);
+) -> Run<Table, O> {
+    let mut run = match thread_name(call) {
+        Some(thread) => thread_at(graph, &thread, at).invoke(input),
+        None => graph.invoke(input),
+    };
     if let Some(limit) = call["recursion_limit"].as_i64() {
-        stream = stream.recursion_limit(u64::try_from(limit).unwrap_or(0));
+        run = run.recursion_limit(u64::try_from(limit).unwrap_or(0));
     }
     match call["durability"].as_str() {
-        Some("exit") => stream = stream.durability(Durability::Exit),
-        Some("async") => stream = stream.durability(Durability::Async),
+        Some("exit") => run = run.durability(Durability::Exit),
+        Some("async") => run = run.durability(Durability::Async),
         _ => {}
     }
     if let Some(at) = break_at(&call["interrupt_before"]) {
-        stream = stream.interrupt_before(at);
+        run = run.interrupt_before(at);
     }
     if let Some(at) = break_at(&call["interrupt_after"]) {
-        stream = stream.interrupt_after(at);
+        run = run.interrupt_after(at);
     }
     if let Some(context) = call.get("context") {
-        stream = stream.context(CaseContext(Value::from(context.clone())));
+        run = run.context(CaseContext(Value::from(context.clone())));
     }
     if let Some(reason) = call["drain"].as_str() {
         let control = RunControl::new();
         control.request_drain(reason);
-        stream = stream.control(control);
+        run = run.control(control);
     }
-    stream
+    run
 }
 
 fn drained(reason: &str) -> Json {
@@ -546,19 +542,24 @@ fn drained(reason: &str) -> Json {
 }
 
 async fn events<S: State, O: Send + 'static>(
-    mut stream: RunStream<S, O>,
+    stream: RunStream<S, O>,
     call: &Json,
     entry: &mut Json,
 ) -> Result<(), Stop> {
     let subgraphs = call["subgraphs"] == true;
+    let mut stream = stream.subgraphs(subgraphs);
     while let Some(event) = stream.next().await {
-        let event = event_entry(&event?, subgraphs);
+        let event = event?;
+        if let Data::Outcome(outcome) = event.data {
+            if let Outcome::Drained(reason) = outcome {
+                entry["error"] = drained(&reason);
+            }
+            break;
+        }
+        let event = event_entry(&event, subgraphs);
         if let Some(events) = entry["events"].as_array_mut() {
             events.push(event);
         }
-    }
-    if let Some(Outcome::Drained(reason)) = stream.outcome() {
-        entry["error"] = drained(reason);
     }
     Ok(())
 }
@@ -579,11 +580,11 @@ async fn last_values<S: State, O: Send + 'static>(
             Data::Updates(UpdatesEvent::Interrupted(questions)) => {
                 asked.extend(questions.iter().map(crate::trace::interrupt_entry));
             }
+            Data::Outcome(Outcome::Drained(reason)) => {
+                return Err(Stop::Drained(reason.to_string()));
+            }
             _ => {}
         }
-    }
-    if let Some(Outcome::Drained(reason)) = stream.outcome() {
-        return Err(Stop::Drained(reason.to_string()));
     }
     if asked.is_empty() {
         return Ok(last);

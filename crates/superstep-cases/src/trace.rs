@@ -3,7 +3,7 @@
 use serde_json::{Map as JsonMap, Value as Json, json};
 use superstep::checkpoint::{Ext, Interrupt, Metadata, PendingWrite, Stored, TaskId, Value};
 use superstep::{
-    CheckpointRef, Data, Event, Inner, RawSnapshot, RunError, TaskSnapshot, UpdatesEvent,
+    CheckpointRef, Data, Event, Inner, Mode, RawSnapshot, RunError, TaskSnapshot, UpdatesEvent,
 };
 
 use crate::normalise::sort_text;
@@ -99,15 +99,17 @@ fn checkpoint_entry(snapshot: &RawSnapshot) -> Json {
     })
 }
 
-pub(crate) fn event_entry(event: &Event, subgraphs: bool) -> Json {
-    let mut entry = json!({ "mode": event.mode().as_str(), "data": data_entry(&event.data) });
+/// What is recorded of an event; of the outcome only that it is one.
+pub(crate) fn event_entry<O>(event: &Event<O>, subgraphs: bool) -> Json {
+    let mode = event.mode().map(Mode::as_str);
+    let mut entry = json!({ "mode": mode, "data": data_entry(&event.data) });
     if subgraphs {
         entry["ns"] = Json::from(event.ns.clone());
     }
     entry
 }
 
-fn data_entry(data: &Data) -> Json {
+fn data_entry<O>(data: &Data<O>) -> Json {
     match data {
         Data::TaskStart(start) => json!({
             "event": "start",
@@ -140,7 +142,10 @@ fn data_entry(data: &Data) -> Json {
             }
             entry
         }
-        other => data_or_error(other.to_value()),
+        Data::Updates(update) => encode(&update.to_value()),
+        Data::Custom(value) => encode(value),
+        Data::Messages(message) => encode(&message.to_value()),
+        _ => Json::Null,
     }
 }
 

@@ -3,8 +3,8 @@
 //! Each member has a state of its own; two functions lead in and out of it. What happens inside is seen in the stream, under
 //! the name of the member.
 
-use superstep::CompiledGraph;
 use superstep::prelude::*;
+use superstep::{CompiledGraph, Data};
 
 #[derive(State, Clone, Debug, Default)]
 struct Report {
@@ -77,19 +77,23 @@ fn app() -> Result<CompiledGraph<Report>, CompileError> {
 
 /// Lets the team work, and returns who did something, in order, and the text.
 async fn report(topic: &str) -> Result<(Vec<String>, String), Box<dyn std::error::Error>> {
-    let mut run = app()?.stream(Report::update().topic(topic)).modes([Mode::Tasks]).subgraphs(true);
-    let mut worked = Vec::new();
-    while let Some(event) = run.next().await {
+    let run = app()?.invoke(Report::update().topic(topic));
+    let mut events = run.stream([Mode::Tasks]).subgraphs(true);
+    let (mut worked, mut text) = (Vec::new(), None);
+    while let Some(event) = events.next().await {
         let event = event?;
-        if let superstep::Data::TaskEnd(task) = event.data {
-            // The namespace of a graph inside is the node and the task that run it.
-            let inside = event.ns.iter().filter_map(|level| level.split(':').next());
-            let names: Vec<_> = inside.chain([&*task.name]).collect();
-            worked.push(names.join("/"));
+        match event.data {
+            Data::TaskEnd(task) => {
+                // The namespace of a graph inside is the node and the task that run it.
+                let inside = event.ns.iter().filter_map(|level| level.split(':').next());
+                let names: Vec<_> = inside.chain([&*task.name]).collect();
+                worked.push(names.join("/"));
+            }
+            Data::Outcome(outcome) => text = outcome.done().and_then(|report| report.text),
+            _ => {}
         }
     }
-    let report = run.into_outcome().and_then(Outcome::done).ok_or("it stopped")?;
-    Ok((worked, report.text.unwrap_or_default()))
+    Ok((worked, text.ok_or("there is no text")?))
 }
 
 #[tokio::main(flavor = "current_thread")]

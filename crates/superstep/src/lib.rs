@@ -81,7 +81,7 @@
 //!
 //! **Inside each other.** A compiled graph is a node of another ([`CompiledGraph::as_node`]), with a state and a [`Memory`] of its own.
 //!
-//! **As it happens.** [`Thread::stream`] yields [`Event`]s: updates, values, tasks, checkpoints, messages, and what nodes
+//! **As it happens.** [`Run::stream`] yields [`Event`]s: updates, values, tasks, checkpoints, messages, and what nodes
 //! [emit](Task::emit). A stream drives its run, so there is no background task to leak.
 //!
 //! **Ending well.** [`RunControl`] asks runs to stop at the next boundary, the module `shutdown` (a default feature) does so when the
@@ -97,7 +97,7 @@
 //! | [`node`] | functions as nodes: what they may ask for, what they may return |
 //! | [`StateGraph`], [`CompiledGraph`] | what is declared, and what was checked and can run |
 //! | [`Thread`], [`Outcome`] | where a graph runs, and how a run ends |
-//! | [`RunStream`], [`Event`] | a run as it happens |
+//! | [`Run`], [`RunStream`], [`Event`] | a run to its end, or as it happens |
 //! | [`Task`] | one execution of a node: emit, recorded calls, questions |
 //! | [`answer()`] | answering a question without the graph that asked it |
 //! | [`func`] | workflows that are plain functions |
@@ -144,9 +144,9 @@ pub use node::{
 };
 pub use run::{
     CheckpointRef, Data, DebugEvent, Durability, Event, GetState, History, Inner, Input,
-    Interrupted, IntoInput, Invoke, MessageEvent, Mode, Outcome, RawSnapshot, RunControl,
-    RunOptions, RunStream, Snapshot, Standing, StateUpdate, TaskEnd, TaskSnapshot, TaskStart,
-    Thread, UpdateState, UpdatesEvent, ValuesEvent,
+    Interrupted, IntoInput, MessageEvent, Mode, Outcome, RawSnapshot, Run, RunControl, RunStream,
+    Snapshot, Standing, StateUpdate, TaskEnd, TaskSnapshot, TaskStart, Thread, UpdateState,
+    UpdatesEvent, ValuesEvent,
 };
 pub use state::State;
 #[cfg(feature = "derive")]

@@ -47,8 +47,8 @@ pub(super) async fn first_event(setting: &mut Setting, size: usize) -> Result<Me
         let mut waited = 0;
         for _ in 0..size {
             let began = setting.start().await?;
-            let mut events =
-                setting.stream(&graph, super::flow::Count::update().n(0)).modes([Mode::Updates]);
+            let run = setting.invoke(&graph, super::flow::Count::update().n(0));
+            let mut events = run.stream([Mode::Updates]);
             events.next().await.ok_or("there was no event")??;
             waited += nanos(began.elapsed());
             while let Some(event) = events.next().await {

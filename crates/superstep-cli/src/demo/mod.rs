@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use superstep::checkpoint::{Checkpointer, Interrupt, Stored, TaskId, Value};
-use superstep::{CompiledGraph, Input, IntoInput, Mode, Outcome, RunError, Thread};
+use superstep::{CompiledGraph, Data, Input, IntoInput, Mode, Outcome, RunError, Thread};
 use superstep_sqlite::SqliteSaver;
 
 pub use graph::{Mail, MailUpdate, PAGES, Pace, Verdict, graph};
@@ -129,14 +129,16 @@ async fn drive(
     input: impl IntoInput<Mail>,
     view: &View,
 ) -> Result<Outcome<Mail>, Failed> {
-    let mut run = thread.stream(input).modes([Mode::Debug, Mode::Custom]);
+    let mut run = thread.invoke(input).stream([Mode::Debug, Mode::Custom]);
     let mut step = None;
     while let Some(event) = run.next().await {
         let event = event.map_err(Failed::Run)?;
+        if let Data::Outcome(outcome) = event.data {
+            return Ok(outcome);
+        }
         view.event(&event, &mut step).map_err(Failed::View)?;
     }
-    let ended = run.into_outcome();
-    ended.ok_or_else(|| Failed::View(Fail::new("the run ended without an outcome")))
+    Err(Failed::View(Fail::new("the run ended without an outcome")))
 }
 
 /// The answer to a question; nothing if nobody is there to give one.

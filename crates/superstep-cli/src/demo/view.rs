@@ -74,7 +74,7 @@ impl View {
         Ok(())
     }
 
-    pub(super) fn event(&self, event: &Event, step: &mut Option<i64>) -> Result<(), Fail> {
+    pub(super) fn event(&self, event: &Event<Mail>, step: &mut Option<i64>) -> Result<(), Fail> {
         match &event.data {
             Data::Custom(value) => self.progress(value),
             Data::Debug(debug) => {

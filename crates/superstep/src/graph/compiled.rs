@@ -10,7 +10,7 @@ use superstep_checkpoint::{
 use super::breakpoint::Breakpoints;
 use crate::engine::{CheckpointIds, Context, Layout, cache_ns};
 use crate::error::RunError;
-use crate::run::{IntoInput, Invoke, RunStream, Target, Thread};
+use crate::run::{IntoInput, Run, Target, Thread};
 use crate::state::State;
 
 /// What a graph remembers when it runs inside a task of another graph.
@@ -175,13 +175,8 @@ impl<S: State, O> CompiledGraph<S, O> {
     }
 
     /// Runs the graph without a thread. Only for graphs without a checkpointer.
-    pub fn invoke(&self, input: impl IntoInput<S>) -> Invoke<S, O> {
-        Invoke::new(Target::new(self.clone(), None), input.into_input())
-    }
-
-    /// Runs the graph without a thread, event by event.
-    pub fn stream(&self, input: impl IntoInput<S>) -> RunStream<S, O> {
-        RunStream::new(Target::new(self.clone(), None), input.into_input())
+    pub fn invoke(&self, input: impl IntoInput<S>) -> Run<S, O> {
+        Run::new(Target::new(self.clone(), None), input.into_input())
     }
 
     /// Forgets cached results: of these nodes, or of all.

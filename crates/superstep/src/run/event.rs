@@ -1,11 +1,14 @@
 //! What a stream yields.
 
 use std::any::Any;
+use std::convert::Infallible;
 use std::fmt;
 use std::sync::Arc;
 
-use superstep_checkpoint::{Error, Interrupt, Map, TaskId, Value};
+use serde::Serialize;
+use superstep_checkpoint::{Error, Interrupt, Map, TaskId, Value, to_value};
 
+use super::outcome::Outcome;
 use super::snapshot::RawSnapshot;
 use crate::engine::Layout;
 use crate::error::NodeError;
@@ -60,20 +63,24 @@ impl Mode {
     }
 }
 
-/// One thing that happened in a run.
+/// One thing that happened in a run that returns `O`.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Event {
+pub struct Event<O = Infallible> {
     /// The graph it happened in: empty for the outermost, else the namespace of a subgraph, level by level.
     pub ns: Vec<String>,
     /// What happened.
-    pub data: Data,
+    pub data: Data<O>,
 }
 
-impl Event {
-    /// The mode this event belongs to.
-    pub fn mode(&self) -> Mode {
-        match &self.data {
+impl<O> Event<O> {
+    pub(super) fn outcome(outcome: Outcome<O>) -> Self {
+        Self { ns: Vec::new(), data: Data::Outcome(outcome) }
+    }
+
+    /// The mode this event belongs to; `None` for the outcome, which comes in every mode.
+    pub fn mode(&self) -> Option<Mode> {
+        Some(match &self.data {
             Data::Values(_) => Mode::Values,
             Data::Updates(_) => Mode::Updates,
             Data::Custom(_) => Mode::Custom,
@@ -81,10 +88,13 @@ impl Event {
             Data::TaskStart(_) | Data::TaskEnd(_) => Mode::Tasks,
             Data::Checkpoint(_) => Mode::Checkpoints,
             Data::Debug(_) => Mode::Debug,
-        }
+            Data::Outcome(_) => return None,
+        })
     }
+}
 
-    /// The payload as data, in the form the reference gives it.
+impl<O: Serialize> Event<O> {
+    /// The payload as data: in the form the reference gives it, or the outcome as it is serialized.
     ///
     /// # Errors
     /// The state has a value that cannot be made data.
@@ -93,10 +103,30 @@ impl Event {
     }
 }
 
-/// The payload of an [`Event`].
+impl Event {
+    /// The same event in the stream of a run that returns `O`.
+    pub(super) fn typed<O>(self) -> Event<O> {
+        let data = match self.data {
+            Data::Values(event) => Data::Values(event),
+            Data::Updates(event) => Data::Updates(event),
+            Data::Custom(value) => Data::Custom(value),
+            Data::Messages(event) => Data::Messages(event),
+            Data::TaskStart(event) => Data::TaskStart(event),
+            Data::TaskEnd(event) => Data::TaskEnd(event),
+            Data::Checkpoint(snapshot) => Data::Checkpoint(snapshot),
+            Data::Debug(event) => Data::Debug(event),
+            Data::Outcome(outcome) => Data::Outcome(outcome.map(|never| match never {})),
+        };
+        Event { ns: self.ns, data }
+    }
+}
+
+/// The payload of an [`Event`] of a run that returns `O`.
+///
+/// Without a type parameter it is what happens inside a run, and never an outcome.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum Data {
+pub enum Data<O = Infallible> {
     /// Mode `values`.
     Values(ValuesEvent),
     /// Mode `updates`.
@@ -113,25 +143,35 @@ pub enum Data {
     Checkpoint(Box<RawSnapshot>),
     /// Mode `debug`.
     Debug(DebugEvent),
+    /// How the run ended: the last event of every stream whose run did not fail.
+    Outcome(Outcome<O>),
 }
 
-impl Data {
+impl<O: Serialize> Data<O> {
     /// The payload as data.
     ///
     /// # Errors
     /// The state has a value that cannot be made data.
     pub fn to_value(&self) -> Result<Value, Error> {
+        self.value_with(to_value)
+    }
+}
+
+impl<O> Data<O> {
+    fn value_with(
+        &self,
+        outcome_value: impl FnOnce(&Outcome<O>) -> Result<Value, Error>,
+    ) -> Result<Value, Error> {
         Ok(match self {
             Self::Values(event) => event.to_value()?,
             Self::Updates(event) => event.to_value(),
             Self::Custom(value) => value.clone(),
-            Self::Messages(event) => {
-                Value::List(vec![event.chunk.clone(), Value::Map(event.metadata.clone())])
-            }
+            Self::Messages(event) => event.to_value(),
             Self::TaskStart(event) => event.to_value(),
             Self::TaskEnd(event) => event.to_value(),
             Self::Checkpoint(snapshot) => snapshot.to_event_value(),
             Self::Debug(event) => event.to_value()?,
+            Self::Outcome(outcome) => outcome_value(outcome)?,
         })
     }
 }
@@ -212,7 +252,8 @@ pub enum UpdatesEvent {
 }
 
 impl UpdatesEvent {
-    fn to_value(&self) -> Value {
+    /// The event as data.
+    pub fn to_value(&self) -> Value {
         let mut map = Map::new();
         match self {
             Self::Task { node, update, cached } => {
@@ -241,6 +282,13 @@ pub struct MessageEvent {
     pub metadata: Map,
 }
 
+impl MessageEvent {
+    /// The event as data: a list of the chunk and the metadata.
+    pub fn to_value(&self) -> Value {
+        Value::List(vec![self.chunk.clone(), Value::Map(self.metadata.clone())])
+    }
+}
+
 /// A task starts.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -256,7 +304,8 @@ pub struct TaskStart {
 }
 
 impl TaskStart {
-    fn to_value(&self) -> Value {
+    /// The event as data.
+    pub fn to_value(&self) -> Value {
         let triggers = self.triggers.iter().map(|name| Value::from(&**name)).collect();
         Value::Map(Map::from_iter([
             ("id".to_owned(), Value::from(self.id.to_string())),
@@ -284,7 +333,8 @@ pub struct TaskEnd {
 }
 
 impl TaskEnd {
-    fn to_value(&self) -> Value {
+    /// The event as data.
+    pub fn to_value(&self) -> Value {
         let error = self.error.as_ref().map(NodeError::stored);
         Value::Map(Map::from_iter([
             ("id".to_owned(), Value::from(self.id.to_string())),
@@ -319,11 +369,16 @@ impl DebugEvent {
         }
     }
 
-    fn to_value(&self) -> Result<Value, Error> {
+    /// The event as data.
+    ///
+    /// # Errors
+    /// A checkpoint in it has a value that cannot be made data.
+    pub fn to_value(&self) -> Result<Value, Error> {
+        let payload = self.payload.value_with(|_| Ok(Value::Null))?;
         Ok(Value::Map(Map::from_iter([
             ("step".to_owned(), Value::from(self.step)),
             ("type".to_owned(), Value::from(self.kind())),
-            ("payload".to_owned(), self.payload.to_value()?),
+            ("payload".to_owned(), payload),
         ])))
     }
 }

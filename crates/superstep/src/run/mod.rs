@@ -3,9 +3,9 @@
 mod control;
 mod event;
 mod input;
-mod invoke;
 mod options;
 mod outcome;
+mod request;
 mod snapshot;
 mod stream;
 mod thread;
@@ -16,11 +16,10 @@ pub use event::{
 };
 pub(crate) use input::InputKind;
 pub use input::{Input, IntoInput};
-pub use invoke::Invoke;
-pub use options::RunOptions;
 pub(crate) use options::Target;
 pub(crate) use options::run_beside;
 pub use outcome::{Interrupted, Outcome};
+pub use request::Run;
 pub use snapshot::{CheckpointRef, Inner, RawSnapshot, Snapshot, Standing, TaskSnapshot};
 pub use stream::RunStream;
 pub use thread::{GetState, History, StateUpdate, Thread, UpdateState};

@@ -15,8 +15,8 @@ use crate::graph::{At, Breakpoints, Compiled, CompiledGraph};
 use crate::state::State;
 
 /// Options of one run.
-#[derive(Clone, Debug, Default)]
-pub struct RunOptions {
+#[derive(Debug, Default)]
+pub(crate) struct RunOptions {
     pub(crate) recursion_limit: Option<u64>,
     pub(crate) max_concurrency: Option<usize>,
     pub(crate) durability: Durability,
@@ -260,62 +260,3 @@ fn check_input(graph: &Compiled, start: StartValue) -> Result<StartValue, RunErr
         Err(RunError::InvalidUpdate { message: problems.join("; "), code: None })
     }
 }
-
-/// The setters that [`Invoke`](super::Invoke) and [`RunStream`](super::RunStream) have in common.
-macro_rules! run_options {
-    () => {
-        /// How many supersteps the run may take. With `u64::MAX` there is no limit.
-        pub fn recursion_limit(mut self, limit: u64) -> Self {
-            self.options_mut().recursion_limit = Some(limit);
-            self
-        }
-
-        /// How many tasks of one graph may run at the same time.
-        pub fn max_concurrency(mut self, tasks: usize) -> Self {
-            self.options_mut().max_concurrency = Some(tasks);
-            self
-        }
-
-        /// When what the run does is stored.
-        pub fn durability(mut self, durability: crate::run::Durability) -> Self {
-            self.options_mut().durability = durability;
-            self
-        }
-
-        /// Gives the run a value that nodes ask for as [`Ctx<T>`](crate::Ctx), in place of the graph's.
-        pub fn context<T: Clone + Send + Sync + 'static>(mut self, value: T) -> Self {
-            self.options_mut().context.insert(value);
-            self
-        }
-
-        /// Lets the run be asked to stop.
-        pub fn control(mut self, control: crate::run::RunControl) -> Self {
-            self.options_mut().control = Some(control);
-            self
-        }
-
-        /// Stops before these nodes, in place of those the graph was compiled with.
-        pub fn interrupt_before(mut self, nodes: impl Into<crate::BreakAt>) -> Self {
-            self.options_mut().before = Some(nodes.into().0);
-            self
-        }
-
-        /// Stops after these nodes, in place of those the graph was compiled with.
-        pub fn interrupt_after(mut self, nodes: impl Into<crate::BreakAt>) -> Self {
-            self.options_mut().after = Some(nodes.into().0);
-            self
-        }
-
-        /// Attaches a value to every checkpoint of the run.
-        pub fn metadata(
-            mut self,
-            key: impl Into<String>,
-            value: impl Into<superstep_checkpoint::Value>,
-        ) -> Self {
-            self.options_mut().metadata.insert(key.into(), value.into());
-            self
-        }
-    };
-}
-
-pub(crate) use run_options;

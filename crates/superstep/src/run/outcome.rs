@@ -1,9 +1,16 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use superstep_checkpoint::Interrupt;
+use serde::ser::{Serialize, SerializeStruct, Serializer};
+use superstep_checkpoint::{Interrupt, Value};
+
+use super::event::interrupt_value;
 
 /// How a run ended.
+///
+/// It is serialized with a `status`: `{"status": "done", "output": …}`,
+/// `{"status": "interrupted", "interrupts": [{"id": …, "value": …}], "state": …}` or
+/// `{"status": "drained", "reason": …}`.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Outcome<O> {
@@ -24,11 +31,49 @@ impl<O> Outcome<O> {
         }
     }
 
+    /// The same outcome with another output.
+    pub fn map<P>(self, change: impl FnOnce(O) -> P) -> Outcome<P> {
+        match self {
+            Self::Done(output) => Outcome::Done(change(output)),
+            Self::Interrupted(Interrupted { questions, state }) => {
+                Outcome::Interrupted(Interrupted { questions, state: change(state) })
+            }
+            Self::Drained(reason) => Outcome::Drained(reason),
+        }
+    }
+
     /// What was asked, if the run stopped to ask.
     pub fn interrupted(self) -> Option<Interrupted<O>> {
         match self {
             Self::Interrupted(asked) => Some(asked),
             Self::Done(_) | Self::Drained(_) => None,
+        }
+    }
+}
+
+impl<O: Serialize> Serialize for Outcome<O> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Done(output) => {
+                let mut outcome = serializer.serialize_struct("Outcome", 2)?;
+                outcome.serialize_field("status", "done")?;
+                outcome.serialize_field("output", output)?;
+                outcome.end()
+            }
+            Self::Interrupted(asked) => {
+                let questions: Vec<Value> = asked.iter().map(interrupt_value).collect();
+                let mut outcome = serializer.serialize_struct("Outcome", 3)?;
+                outcome.serialize_field("status", "interrupted")?;
+                outcome.serialize_field("interrupts", &questions)?;
+                outcome.serialize_field("state", &asked.state)?;
+                outcome.end()
+            }
+            Self::Drained(reason) => {
+                let mut outcome = serializer.serialize_struct("Outcome", 2)?;
+                outcome.serialize_field("status", "drained")?;
+                outcome.serialize_field("reason", &**reason)?;
+                outcome.end()
+            }
         }
     }
 }
@@ -57,5 +102,23 @@ impl<O> Deref for Interrupted<O> {
 
     fn deref(&self) -> &[Interrupt] {
         &self.questions
+    }
+}
+
+impl<O> IntoIterator for Interrupted<O> {
+    type Item = Interrupt;
+    type IntoIter = std::vec::IntoIter<Interrupt>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.questions.into_iter()
+    }
+}
+
+impl<'a, O> IntoIterator for &'a Interrupted<O> {
+    type Item = &'a Interrupt;
+    type IntoIter = std::slice::Iter<'a, Interrupt>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.questions.iter()
     }
 }

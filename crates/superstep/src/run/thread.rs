@@ -12,10 +12,9 @@ use superstep_checkpoint::{
 };
 
 use super::input::{Input, IntoInput};
-use super::invoke::Invoke;
 use super::options::Target;
+use super::request::Run;
 use super::snapshot::{CheckpointRef, RawSnapshot, Snapshot};
-use super::stream::RunStream;
 use crate::engine::{self, Look, Seen, look, node_names};
 use crate::error::RunError;
 use crate::graph::{Compiled, CompiledGraph, Memory};
@@ -93,19 +92,15 @@ impl<S: State, O> Thread<S, O> {
     }
 
     /// Runs the graph on this thread with an input; with `()` it goes on where the thread is.
-    pub fn invoke(&self, input: impl IntoInput<S>) -> Invoke<S, O> {
-        Invoke::new(self.target.clone(), input.into_input())
-    }
-
-    /// Runs the graph on this thread, event by event.
-    pub fn stream(&self, input: impl IntoInput<S>) -> RunStream<S, O> {
-        RunStream::new(self.target.clone(), input.into_input())
+    #[doc(alias = "ainvoke")]
+    pub fn invoke(&self, input: impl IntoInput<S>) -> Run<S, O> {
+        Run::new(self.target.clone(), input.into_input())
     }
 
     /// Answers the one question that is open, and goes on.
     ///
     /// An answer that cannot be made data is refused with [`RunError::Resume`], as one that does not fit; nothing is changed.
-    pub fn resume<A: Serialize>(&self, answer: A) -> Invoke<S, O> {
+    pub fn resume<A: Serialize>(&self, answer: A) -> Run<S, O> {
         self.invoke(match to_value(&answer) {
             Ok(answer) => Input::answer(answer),
             Err(error) => Input::unfit(None, error),
@@ -113,7 +108,7 @@ impl<S: State, O> Thread<S, O> {
     }
 
     /// Answers several questions by id, and goes on. Those that are not answered stay open.
-    pub fn resume_all<I, A>(&self, answers: I) -> Invoke<S, O>
+    pub fn resume_all<I, A>(&self, answers: I) -> Run<S, O>
     where
         I: IntoIterator<Item = (InterruptId, A)>,
         A: Serialize,

@@ -256,21 +256,14 @@ impl<S: State, O: fmt::Debug + Send + 'static> Workload<S, O> {
         durability: Durability,
     ) -> Result<Option<String>, RunError> {
         let turn = turn as i64;
+        let run = thread.invoke(input).durability(durability).metadata("turn", turn);
         let ended = if self.stream {
-            let mut run = thread
-                .stream(input)
-                .modes([Mode::Updates, Mode::Values, Mode::Tasks, Mode::Checkpoints])
-                .subgraphs(true)
-                .durability(durability)
-                .metadata("turn", turn);
-            while let Some(event) = run.next().await {
-                event?;
-            }
-            run.into_outcome()
+            let modes = [Mode::Updates, Mode::Values, Mode::Tasks, Mode::Checkpoints];
+            run.stream(modes).subgraphs(true).into_outcome().await?
         } else {
-            Some(thread.invoke(input).durability(durability).metadata("turn", turn).await?)
+            run.await?
         };
-        Ok(ended.and_then(superstep::Outcome::done).map(|output| format!("{output:?}")))
+        Ok(ended.done().map(|output| format!("{output:?}")))
     }
 }
 

@@ -84,12 +84,12 @@ pub(crate) async fn without_a_saver(graph: &Arc<Graph>) -> Result<(), String> {
     let app = build(graph, &shared);
     let mut model = Model::new(graph);
     let number = graph.inputs[0];
-    let stream = app.stream(Value::from(input(number))).recursion_limit(graph.limit);
-    let stream = match graph.concurrency {
-        Some(tasks) => stream.max_concurrency(tasks),
-        None => stream,
+    let run = app.invoke(Value::from(input(number))).recursion_limit(graph.limit);
+    let run = match graph.concurrency {
+        Some(tasks) => run.max_concurrency(tasks),
+        None => run,
     };
-    let ran = take(stream, &shared).await;
+    let ran = take(run, &shared).await;
     same_run(&mut model, Some(number), &ran)
 }
 
@@ -104,17 +104,17 @@ pub(crate) async fn on_a_thread(graph: &Arc<Graph>) -> Result<(), String> {
         for _ in 0..graph.tries {
             let run = shared.run.load(Ordering::Relaxed);
             let said = |error: String| format!("run {run} with input {given:?}: {error}");
-            let stream = match given {
-                Some(number) => thread.stream(Value::from(input(number))),
-                None => thread.stream(()),
+            let run = match given {
+                Some(number) => thread.invoke(Value::from(input(number))),
+                None => thread.invoke(()),
             };
             let durability = if graph.exit { Durability::Exit } else { Durability::Sync };
-            let stream = stream.recursion_limit(graph.limit).durability(durability);
-            let stream = match graph.concurrency {
-                Some(tasks) => stream.max_concurrency(tasks),
-                None => stream,
+            let run = run.recursion_limit(graph.limit).durability(durability);
+            let run = match graph.concurrency {
+                Some(tasks) => run.max_concurrency(tasks),
+                None => run,
             };
-            let ran = take(stream, &shared).await;
+            let ran = take(run, &shared).await;
             same_run(&mut model, given, &ran).map_err(said)?;
             same_look(&model, &thread).await.map_err(said)?;
             given = None;

@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use superstep::node::{FromTask, Invocation};
 use superstep::prelude::*;
 use superstep::state::{Deltas, Fold, Kind, Schema, Table, TableChannel, Writes};
-use superstep::{CompiledGraph, Data, Goto, RunStream, Targets, UpdatesEvent};
+use superstep::{CompiledGraph, Data, Goto, Run, Targets, UpdatesEvent};
 
 use super::behave::{Done, View, Written, behave, route, takes};
 use super::graph::{Graph, NAMES, Node, Place, Router};
@@ -198,21 +198,17 @@ fn text_of(value: &Value) -> String {
 }
 
 /// Takes all events of a run. A superstep begins with a start after an end, and ends with the values.
-pub(crate) async fn take(stream: RunStream<Table>, shared: &Shared) -> Ran {
-    let mut stream = stream.modes([Mode::Values, Mode::Updates, Mode::Tasks]);
+pub(crate) async fn take(run: Run<Table>, shared: &Shared) -> Ran {
+    let mut stream = run.stream([Mode::Values, Mode::Updates, Mode::Tasks]);
     let mut groups = Vec::new();
     let mut group = Group::default();
-    let mut error = None;
-    while let Some(event) = stream.next().await {
-        let event = match event {
+    let ended = loop {
+        let event = match stream.next().await.expect("an outcome or an error comes last") {
             Ok(event) => event,
-            Err(failed) => {
-                assert!(error.replace(failed).is_none(), "an error is the last item");
-                continue;
-            }
+            Err(error) => break Err(error),
         };
-        assert!(error.is_none(), "an error is the last item");
         match event.data {
+            Data::Outcome(outcome) => break Ok(outcome),
             Data::Values(values) => {
                 group.values = Some(text_of(&values.to_value().expect("data")));
                 groups.push(std::mem::take(&mut group));
@@ -234,7 +230,8 @@ pub(crate) async fn take(stream: RunStream<Table>, shared: &Shared) -> Ran {
             }
             other => panic!("an event nobody asked for: {other:?}"),
         }
-    }
+    };
+    assert!(stream.next().await.is_none(), "an outcome or an error comes last");
     if group != Group::default() {
         groups.push(group);
     }
@@ -244,12 +241,9 @@ pub(crate) async fn take(stream: RunStream<Table>, shared: &Shared) -> Ran {
     shared.run.fetch_add(1, Ordering::Relaxed);
     let mut executed = std::mem::take(&mut *shared.executed.lock().expect("no panic"));
     executed.sort();
-    let end = match error {
-        Some(error) => Err(error),
-        None => match stream.into_outcome() {
-            Some(Outcome::Done(table)) => Ok(view(table.to_map())),
-            other => panic!("the run neither failed nor is it done: {other:?}"),
-        },
-    };
+    let end = ended.map(|outcome| match outcome {
+        Outcome::Done(table) => view(table.to_map()),
+        other => panic!("the run neither failed nor is it done: {other:?}"),
+    });
     Ran { groups, executed, end }
 }

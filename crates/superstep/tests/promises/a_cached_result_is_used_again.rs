@@ -98,7 +98,7 @@ async fn a_cleared_cache_knows_nothing() {
 async fn the_stream_says_that_a_result_was_cached() {
     let graph = graph(&Counter::default(), CachePolicy::new());
     for expected in [false, true] {
-        let mut run = graph.stream(Notes::update().total(1));
+        let mut run = graph.invoke(Notes::update().total(1)).stream([Mode::Updates]);
         let mut seen = Vec::new();
         while let Some(event) = run.next().await {
             if let superstep::Data::Updates(UpdatesEvent::Task { node, cached, .. }) =

@@ -258,14 +258,18 @@ async fn without_a_checkpointer() {
 async fn of_a_stream() {
     let (ran, control) = (Counter::default(), RunControl::new());
     let thread = kept(chain(&ran)).thread("t");
-    let mut run = thread.stream(line("in")).control(control.clone());
-    let mut nodes = Vec::new();
+    let mut run = thread.invoke(line("in")).control(control.clone()).stream([Mode::Updates]);
+    let (mut nodes, mut ended) = (Vec::new(), None);
     while let Some(event) = run.next().await {
-        if let superstep::Data::Updates(_) = event.expect("an event").data {
-            nodes.push(ran.get());
-            control.request_drain("deploy");
+        match event.expect("an event").data {
+            superstep::Data::Updates(_) => {
+                nodes.push(ran.get());
+                control.request_drain("deploy");
+            }
+            superstep::Data::Outcome(outcome) => ended = Some(outcome),
+            other => panic!("an event nobody asked for: {other:?}"),
         }
     }
     assert_eq!(nodes, [1], "the update of `a`, and nothing after it");
-    assert!(matches!(run.outcome(), Some(Outcome::Drained(_))), "{:?}", run.outcome());
+    assert!(matches!(ended, Some(Outcome::Drained(_))), "{ended:?}");
 }

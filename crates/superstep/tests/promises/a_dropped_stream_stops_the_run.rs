@@ -50,7 +50,7 @@ async fn goes_on(thread: &superstep::Thread<Notes>, ran: &Ran) {
 async fn a_node_that_was_running_is_dropped_and_the_thread_goes_on() {
     let ran = Ran::default();
     let thread = kept(graph(&ran, false)).thread("t");
-    let mut run = thread.stream(Notes::update());
+    let mut run = thread.invoke(Notes::update()).stream([Mode::Updates]);
     for name in ["first", "quick"] {
         let event = run.next().await.expect("an event").expect("no error");
         assert!(format!("{event:?}").contains(name), "{event:?}");
@@ -67,7 +67,7 @@ async fn a_node_that_was_running_is_dropped_and_the_thread_goes_on() {
 async fn a_spawned_node_does_not_outlive_the_run() {
     let ran = Ran::default();
     let thread = kept(graph(&ran, true)).thread("t");
-    let mut run = thread.stream(Notes::update()).modes([Mode::Values]);
+    let mut run = thread.invoke(Notes::update()).stream([Mode::Values]);
     run.next().await.expect("the values after `first`").expect("no error");
     assert!(tokio::time::timeout(ms(10), run.next()).await.is_err(), "`slow` is still running");
     drop(run);
@@ -82,7 +82,7 @@ async fn a_dropped_invoke_is_the_same() {
     let ran = Ran::default();
     let thread = kept(graph(&ran, false)).thread("t");
     let run = thread.invoke(Notes::update());
-    assert!(tokio::time::timeout(ms(10), run.into_future()).await.is_err(), "`slow` is running");
+    assert!(tokio::time::timeout(ms(10), run).await.is_err(), "`slow` is running");
     assert_eq!(ran.dropped.get(), 1);
     goes_on(&thread, &ran).await;
 }
@@ -91,7 +91,7 @@ async fn a_dropped_invoke_is_the_same() {
 async fn a_stream_that_was_never_polled_did_nothing() {
     let ran = Ran::default();
     let thread = kept(graph(&ran, false)).thread("t");
-    drop(thread.stream(Notes::update()));
+    drop(thread.invoke(Notes::update()).stream([Mode::Updates]));
     sleep(10).await;
     assert_eq!(ran.first.get(), 0);
     assert!(thread.get_state().await.expect("a look").metadata.is_none());

@@ -125,9 +125,8 @@ async fn of_a_graph_with_a_memory_that_another_run_has_used() {
     // The saver does not say where it keeps things, so the two do not know of each other.
     let thread = remembers(&saver).thread("1");
     let run = |line: &str| thread.invoke(log(line)).durability(Durability::Exit);
-    let other =
-        remembers(&saver).thread("1").stream(log("other")).modes([Mode::Updates]).subgraphs(true);
-    let mut other = other.durability(Durability::Exit);
+    let other = remembers(&saver).thread("1").invoke(log("other")).durability(Durability::Exit);
+    let mut other = other.stream([Mode::Updates]).subgraphs(true);
     // A run waits for the reader of its stream, so this one is now in the middle of the graph inside.
     let update = other.next().await.expect("an event").expect("`count` has run");
     assert!(!update.ns.is_empty(), "{update:?}");

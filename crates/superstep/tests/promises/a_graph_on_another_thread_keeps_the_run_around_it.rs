@@ -83,7 +83,7 @@ async fn with_its_context_its_storage_and_its_control() {
 async fn with_its_stream() {
     let world = World::new();
     let thread = parent(&world, &MemorySaver::new(), "other").thread("1");
-    let mut stream = thread.stream(log("in")).modes([Mode::Custom]).subgraphs(true);
+    let mut stream = thread.invoke(log("in")).stream([Mode::Custom]).subgraphs(true);
     let mut seen = Vec::new();
     while let Some(event) = stream.next().await {
         let event = event.expect("an event");

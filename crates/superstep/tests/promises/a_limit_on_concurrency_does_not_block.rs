@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::world::{Log, World, asked, done, in_memory, log, settles};
+use superstep::Data;
 use superstep::func::Entrypoint;
 use superstep::prelude::*;
 
@@ -25,14 +26,17 @@ async fn a_stream_of_custom_events() {
         .compile()
         .expect("a graph");
     let thread = in_memory(graph, &World::new()).thread("1");
-    let mut run = thread.stream(log("in")).modes([Mode::Custom]).max_concurrency(1);
+    let mut run = thread.invoke(log("in")).max_concurrency(1).stream([Mode::Custom]);
     let mut events = Vec::new();
-    while let Some(event) = settles(run.next()).await {
-        let data = event.expect("an event").to_value();
-        events.push(data.expect("data").to_string());
-    }
+    let outcome = loop {
+        match settles(run.next()).await.expect("an event").expect("no error").data {
+            Data::Custom(value) => events.push(value.to_string()),
+            Data::Outcome(outcome) => break outcome,
+            other => panic!("an event nobody asked for: {other:?}"),
+        }
+    };
     assert_eq!(events.len(), 4, "{events:?}");
-    assert_eq!(run.into_outcome().and_then(Outcome::done).expect("done").log, ["in", "a", "b"]);
+    assert_eq!(outcome.done().expect("done").log, ["in", "a", "b"]);
 }
 
 /// F12: in the reference a workflow holds the only place while it waits for its calls.

@@ -79,7 +79,7 @@ async fn streams_show_calls_and_what_they_say() {
     let world = World::new();
     let thread = in_memory(enough().compile(), &world).thread("1");
     let modes = [Mode::Updates, Mode::Custom, Mode::Values];
-    let mut stream = thread.stream(Value::from(2)).modes(modes);
+    let mut stream = thread.invoke(Value::from(2)).stream(modes);
     let mut seen = Vec::new();
     while let Some(event) = stream.next().await {
         match event.expect("an event").data {

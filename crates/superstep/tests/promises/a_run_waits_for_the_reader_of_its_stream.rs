@@ -21,7 +21,7 @@ fn graph(ran: &Counter) -> StateGraph<Notes> {
 async fn no_superstep_runs_ahead_of_the_reader() {
     let ran = Counter::default();
     let thread = kept(graph(&ran)).thread("t");
-    let mut run = thread.stream(Notes::update()).recursion_limit(1_000);
+    let mut run = thread.invoke(Notes::update()).recursion_limit(1_000).stream([Mode::Updates]);
     sleep(1_000).await;
     assert_eq!(ran.get(), 0, "nothing runs before the first event is asked for");
     for taken in 1..=50 {
@@ -57,7 +57,7 @@ async fn a_node_that_waits_does_not_go_on_while_its_events_wait() {
     for spawned in [false, true] {
         let (sent, far) = (Counter::default(), Counter::default());
         let graph = talking(spawned, &sent, &far);
-        let mut run = graph.stream(Notes::update()).modes([Mode::Custom]);
+        let mut run = graph.invoke(Notes::update()).stream([Mode::Custom]);
         for taken in 1..=20 {
             run.next().await.expect("an event").expect("no error");
             sleep(1_000).await;
@@ -89,10 +89,12 @@ async fn a_spawned_node_that_yields_is_one_event_ahead_at_most() {
         .add_edge(START, "talk")
         .compile()
         .expect("a graph that compiles");
-    let mut run = graph.stream(Notes::update()).modes([Mode::Custom]);
+    let mut run = graph.invoke(Notes::update()).stream([Mode::Custom]);
     let mut taken = 0;
     while let Some(event) = run.next().await {
-        event.expect("no error");
+        if event.expect("no error").mode().is_none() {
+            break;
+        }
         taken += 1;
         assert_eq!(sent.get(), taken);
     }
@@ -117,11 +119,13 @@ fn shouting(events: u32, spawned: bool, sent: &Counter) -> CompiledGraph<Notes> 
 async fn a_spawned_node_that_never_awaits_is_blocked() {
     let sent = Counter::default();
     let graph = shouting(300_000, true, &sent);
-    let mut run = graph.stream(Notes::update()).modes([Mode::Custom]);
+    let mut run = graph.invoke(Notes::update()).stream([Mode::Custom]);
     let mut taken = 0;
     let mut ahead = 0;
     while let Some(event) = run.next().await {
-        event.expect("no error");
+        if event.expect("no error").mode().is_none() {
+            break;
+        }
         taken += 1;
         ahead = ahead.max(sent.get().saturating_sub(taken));
     }
@@ -134,7 +138,7 @@ async fn a_spawned_node_that_never_awaits_is_blocked() {
 async fn a_blocked_node_is_released_when_the_stream_is_dropped() {
     let sent = Counter::default();
     let graph = shouting(300_000, true, &sent);
-    let mut run = graph.stream(Notes::update()).modes([Mode::Custom]);
+    let mut run = graph.invoke(Notes::update()).stream([Mode::Custom]);
     run.next().await.expect("an event").expect("no error");
     while sent.get() < 1_023 {
         tokio::task::yield_now().await;
@@ -151,7 +155,7 @@ async fn a_node_that_never_awaits_fails_before_its_events_fill_the_memory() {
     for spawned in [false, true] {
         let sent = Counter::default();
         let graph = shouting(300_000, spawned, &sent);
-        let mut run = graph.stream(Notes::update()).modes([Mode::Custom]);
+        let mut run = graph.invoke(Notes::update()).stream([Mode::Custom]);
         let mut taken = 0;
         let error = loop {
             match run.next().await.expect("an event or an error") {
@@ -163,7 +167,7 @@ async fn a_node_that_never_awaits_fails_before_its_events_fill_the_memory() {
         says(error, &["`shout`", "100000 events", "yield_now"]);
         assert!(run.next().await.is_none());
         let fits = shouting(100_000, spawned, &sent);
-        let mut run = fits.stream(Notes::update()).modes([Mode::Custom]);
+        let mut run = fits.invoke(Notes::update()).stream([Mode::Custom]);
         while let Some(event) = run.next().await {
             event.expect("no error");
         }
@@ -187,7 +191,7 @@ async fn what_a_node_has_started_cannot_fill_the_memory_either() {
         .add_edge(START, "start")
         .compile()
         .expect("a graph that compiles");
-    let mut run = graph.stream(Notes::update()).modes([Mode::Custom]);
+    let mut run = graph.invoke(Notes::update()).stream([Mode::Custom]);
     run.next().await.expect("an event").expect("no error");
     for _ in 0..200 {
         tokio::task::yield_now().await;

@@ -9,7 +9,7 @@ use superstep::checkpoint::{
     AnyCheckpointer, CheckpointId, Checkpointer, Error, Put, Query, StorageId, Stored, TaskWrites,
 };
 use superstep::prelude::*;
-use superstep::{CompiledGraph, Durability, RunStream, Thread};
+use superstep::{CompiledGraph, Data, Durability, RunStream, Thread, UpdatesEvent};
 use superstep_sqlite::SqliteSaver;
 use tokio::sync::Semaphore;
 
@@ -88,11 +88,12 @@ impl Shop {
     }
 }
 
+const UPDATES: [Mode; 1] = [Mode::Updates];
+
 /// Runs until a question is shown.
 async fn until_asked(run: &mut RunStream<Notes>) {
     while let Some(event) = run.next().await {
-        let shown = event.expect("no error").to_value().expect("data").to_string();
-        if shown.contains("__interrupt__") {
+        if let Data::Updates(UpdatesEvent::Interrupted(_)) = event.expect("no error").data {
             return;
         }
     }
@@ -110,14 +111,6 @@ async fn until_listed(run: &mut RunStream<Notes>, thread: &Thread<Notes>) {
             },
         }
     }
-}
-
-/// Runs to the end.
-async fn to_the_end(mut run: RunStream<Notes>) -> Result<Outcome<Notes>, RunError> {
-    while let Some(event) = run.next().await {
-        event?;
-    }
-    Ok(run.into_outcome().expect("a run without an error has an outcome"))
 }
 
 fn questions(outcome: Result<Outcome<Notes>, RunError>) -> Vec<String> {
@@ -146,7 +139,7 @@ async fn an_answer_that_comes_too_early_is_refused_and_nothing_runs_twice() {
             let graph = shop.graph(&["go on?"]);
             let thread = graph.clone().with_any_checkpointer(one.clone()).thread("t");
             let other = graph.with_any_checkpointer(other).thread("t");
-            let mut run = thread.stream(Notes::update()).durability(durability);
+            let mut run = thread.invoke(Notes::update()).durability(durability).stream(UPDATES);
             until_asked(&mut run).await;
             is_busy(thread.resume("yes").await);
             is_busy(other.resume("yes").durability(durability).await);
@@ -159,7 +152,7 @@ async fn an_answer_that_comes_too_early_is_refused_and_nothing_runs_twice() {
                 assert_eq!(look.interrupts.len(), 1, "the question is open");
             }
             shop.open();
-            assert_eq!(questions(to_the_end(run).await), ["go on?"]);
+            assert_eq!(questions(run.into_outcome().await), ["go on?"]);
             assert_eq!(shop.charged.get(), 1);
             let mut lines = done(other.resume("yes").durability(durability).await).lines;
             lines.sort();
@@ -189,12 +182,12 @@ async fn an_answer_that_is_left_meanwhile_is_taken_up_when_the_superstep_stops()
             let shop = Shop::new();
             let graph = shop.graph(&["first?", "second?"]).with_any_checkpointer(saver.clone());
             let thread = graph.thread("t");
-            let run = thread.stream(Notes::update()).durability(durability);
+            let run = thread.invoke(Notes::update()).durability(durability).stream(UPDATES);
             let answers = async {
                 leave(&saver, "one").await;
                 shop.open();
             };
-            let (ended, ()) = tokio::join!(to_the_end(run), answers);
+            let (ended, ()) = tokio::join!(run.into_outcome(), answers);
             assert_eq!(questions(ended), ["second?"], "the first is answered ({durability:?})");
             assert_eq!(shop.charged.get(), 1);
             let open = thread.get_state().await.expect("a state").interrupts.len();
@@ -307,16 +300,15 @@ async fn a_run_that_another_process_has_taken_over_reports_a_conflict() {
             let graph = shop.graph(&["first?", "second?"]);
             let (here, there) = (elsewhere(&graph, &saver), elsewhere(&graph, &saver));
             // The first question is stored, and the charge has not come to its end.
-            let mut dropped = here.stream(Notes::update());
+            let mut dropped = here.invoke(Notes::update()).stream(UPDATES);
             until_listed(&mut dropped, &here).await;
             drop(dropped);
             shop.charged.reset();
-            let mut run =
-                here.stream(superstep::Input::answer("one".into())).durability(durability);
+            let mut run = here.resume("one").durability(durability).stream(UPDATES);
             until_asked(&mut run).await;
             assert_eq!(questions(there.invoke(()).durability(durability).await), ["second?"]);
             shop.open();
-            let outcome = to_the_end(run).await;
+            let outcome = run.into_outcome().await;
             assert!(
                 matches!(outcome, Err(RunError::Conflict { .. })),
                 "{durability:?}: {outcome:?}"
@@ -363,7 +355,7 @@ async fn a_run_that_is_dropped_or_panics_leaves_the_thread_free() {
     let shop = Shop::new();
     let graph = shop.graph(&["go on?"]);
     let thread = graph.with_checkpointer(saver.clone()).thread("t");
-    let mut run = thread.stream(Notes::update());
+    let mut run = thread.invoke(Notes::update()).stream(UPDATES);
     until_asked(&mut run).await;
     is_busy(thread.invoke(()).await);
     drop(run);

@@ -21,7 +21,7 @@ async fn a_stream_says_the_same() {
     let graph =
         StateGraph::<Notes>::new().add_node("node", || line("node")).add_edge(START, "node");
     let graph = graph.compile().expect("a graph that compiles");
-    let mut run = graph.stream(Notes::update()).recursion_limit(0);
+    let mut run = graph.invoke(Notes::update()).recursion_limit(0).stream([Mode::Updates]);
     let error = run.next().await.expect("an item").expect_err("no superstep");
     says(&error, &["recursion limit", "at least 1"]);
     assert!(run.next().await.is_none(), "an error is the last item");

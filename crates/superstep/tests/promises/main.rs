@@ -34,6 +34,7 @@ mod a_plain_function_is_a_durable_workflow;
 #[cfg(feature = "schemars")]
 mod a_question_describes_its_answer;
 mod a_question_that_nobody_could_answer_is_refused;
+mod a_run_is_awaited_spawned_or_streamed;
 mod a_run_that_stores_at_its_end_writes_nothing_into_the_past;
 mod a_run_waits_for_the_reader_of_its_stream;
 mod a_second_input_starts_from_the_beginning_with_the_old_state;

@@ -86,12 +86,8 @@ async fn one_at_a_time_with_a_stream_and_a_saver() {
     let gauge = Gauge::default();
     let app = common::kept(graph(&gauge));
     let thread = app.thread("t");
-    let mut run =
-        thread.stream(Notes::update()).modes([Mode::Custom, Mode::Values]).max_concurrency(1);
-    while let Some(event) = run.next().await {
-        event.expect("a run that does not fail");
-    }
-    let notes = run.into_outcome().and_then(Outcome::done).expect("a run that is done");
+    let run = thread.invoke(Notes::update()).max_concurrency(1);
+    let notes = common::done(run.stream([Mode::Custom, Mode::Values]).into_outcome().await);
     assert_eq!(notes.lines, ALL);
     assert_eq!(gauge.most.load(Ordering::SeqCst), 1);
 }

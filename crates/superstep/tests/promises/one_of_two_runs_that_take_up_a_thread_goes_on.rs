@@ -213,12 +213,8 @@ async fn storing_meanwhile() {
                 0 => thread.invoke(line("in")).durability(Durability::Async).await,
                 1 => {
                     let modes = [Mode::Checkpoints, Mode::Tasks];
-                    let run = thread.stream(line("in")).modes(modes);
-                    let mut run = run.durability(Durability::Async);
-                    while let Some(event) = run.next().await {
-                        event?;
-                    }
-                    Ok(run.into_outcome().expect("an outcome"))
+                    let run = thread.invoke(line("in")).durability(Durability::Async);
+                    run.stream(modes).into_outcome().await
                 }
                 _ => {
                     let command = Command::update(line("in")).goto("work");

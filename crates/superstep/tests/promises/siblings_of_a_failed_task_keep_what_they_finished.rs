@@ -122,7 +122,7 @@ async fn new_input_drops_what_was_finished() {
 #[tokio::test(start_paused = true)]
 async fn a_stream_tells_of_the_failure_before_the_error() {
     let thread = kept(graph(&Ran::default())).thread("t");
-    let mut run = thread.stream(Notes::update()).modes([Mode::Tasks]);
+    let mut run = thread.invoke(Notes::update()).stream([Mode::Tasks]);
     let mut ends = Vec::new();
     let mut failed = None;
     while let Some(event) = run.next().await {

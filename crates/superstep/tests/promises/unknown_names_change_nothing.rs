@@ -28,7 +28,7 @@ fn thread<M>(plan: impl IntoNode<Log, M>, world: &World) -> Thread<Log> {
 /// The node fails as a whole, and can be tried again.
 async fn fails_whole<S: State + std::fmt::Debug>(
     thread: &Thread<S>,
-    run: superstep::Invoke<S>,
+    run: superstep::Run<S>,
     says: &[&str],
 ) {
     let (error, text) = failed(run.await.map(drop));

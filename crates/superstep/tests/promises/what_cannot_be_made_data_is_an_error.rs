@@ -157,7 +157,7 @@ fn rich() -> superstep::CompiledGraph<Account> {
 async fn what_a_stream_shows() {
     assert_eq!(done(rich().invoke(Account::update()).await).balance, HUGE);
     for mode in [Mode::Updates, Mode::Tasks, Mode::Debug] {
-        let mut run = rich().stream(Account::update()).modes([mode]);
+        let mut run = rich().invoke(Account::update()).stream([mode]);
         let mut ended = Ok(());
         while let Some(event) = run.next().await {
             ended = event.map(drop);
@@ -169,10 +169,10 @@ async fn what_a_stream_shows() {
 
 #[tokio::test]
 async fn the_state_in_a_stream() {
-    let mut run = rich().stream(Account::update()).modes([Mode::Values]);
+    let mut run = rich().invoke(Account::update()).stream([Mode::Values]);
     let mut shown = Vec::new();
     while let Some(event) = run.next().await {
-        let Data::Values(values) = event.expect("an event").data else { panic!("another mode") };
+        let Data::Values(values) = event.expect("an event").data else { break };
         let state = values.state::<Account>().expect("its type");
         shown.push((state.balance, values.to_value().map_err(|error| error.to_string())));
     }

@@ -21,6 +21,9 @@
 //! # }
 //! # use superstep::state::Table;
 //! ```
+//!
+//! A process that has to end more than its runs, such as a server, waits for [`RunControl::draining`], and before it exits for
+//! [`RunControl::drained`].
 
 use std::io;
 use std::time::Duration;

@@ -71,6 +71,7 @@ pub(super) const RULES: &[Rule] = &[
     rule("head-is-no-travel", runs::head_is_no_travel),
     rule("ids-without-memory", runs::ids_without_memory),
     rule("question-beside-drain", runs::question_beside_drain),
+    rule("drain-stops-workflow", runs::drain_stops_workflow),
     rule("memory-takes-input", runs::memory_takes_input),
     rule("attempt-finds-calls", runs::attempt_finds_calls),
     rule("attempt-finds-subgraph", runs::attempt_finds_subgraph),

@@ -91,8 +91,8 @@ pub(crate) use snapshot::{Look, Seen, look};
 pub(crate) use superstep::Started;
 #[cfg(feature = "testing")]
 pub(crate) use superstep::lock;
-pub(crate) use task::Inflight;
 pub use task::Task;
+pub(crate) use task::{Inflight, Suspension};
 pub(crate) use update::{Change, ChangeValue, UpdateRequest, update};
 
 /// Names of writes that say what happened to a task.

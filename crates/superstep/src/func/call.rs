@@ -14,7 +14,7 @@ use superstep_checkpoint::{
 use tokio::sync::oneshot;
 
 use crate::engine::{
-    Attempt, Inflight, Ran, Started, Task, TaskFuture, Write, cache_key, keep_cached,
+    Attempt, Inflight, Ran, Started, Suspension, Task, TaskFuture, Write, cache_key, keep_cached,
     look_up_cached, missed_cached, names, retry_after, run_watched,
 };
 use crate::error::{NodeError, panic_text};
@@ -210,14 +210,21 @@ impl<'a, T: Recordable> Call<'a, T> {
         self.caller.note_progress();
         let task = self.caller.child(self.name.clone(), self.index);
         let superstep = task.inner.superstep.clone();
+        let (returned, failed) = (task.stored().returned, task.failed_before());
+        if returned.is_none()
+            && failed.is_none()
+            && let Some(drained) = drained(&task)
+        {
+            return Ok(drained);
+        }
         superstep.work().calls.insert(self.name.clone());
         let input = Value::List(vec![self.shown_args()?, Value::Map(Map::new())]);
         superstep.setting.emitter.task_start(&task, task.step(), &input, &[names::PUSH.into()]);
-        if let Some(returned) = task.stored().returned {
+        if let Some(returned) = returned {
             self.check_args(&task)?;
             return self.replay(returned).map(Ran::Returned);
         }
-        if let Some(error) = task.failed_before() {
+        if let Some(error) = failed {
             self.check_args(&task)?;
             return Err(error);
         }
@@ -231,6 +238,10 @@ impl<'a, T: Recordable> Call<'a, T> {
             return self.replay(returned).map(Ran::Returned);
         }
         task.take_room().await;
+        if let Some(drained) = drained(&task) {
+            task.leave_room();
+            return Ok(drained);
+        }
         let ended = self.storable(self.attempts(&task).await);
         task.leave_room();
         // A result that cannot be recorded is a failure of the call.
@@ -422,6 +433,17 @@ impl<'a, T: Recordable> Call<'a, T> {
             }
         }
     }
+}
+
+/// How a call of a workflow ends that has not begun when the run is asked to stop.
+///
+/// A workflow is one superstep, so a drain that waited for its end would wait for everything that is left to do. A node of a
+/// graph makes all its calls: its superstep is to complete.
+fn drained<T>(call: &Task) -> Option<Ran<T>> {
+    let setting = &call.inner.superstep.setting;
+    let reason = setting.run.control.drain_reason().filter(|_| setting.layout.single)?;
+    let suspension = Suspension { drained: Some(reason.to_string()), ..Suspension::default() };
+    Some(Ran::Suspended(Box::new(suspension)))
 }
 
 /// What arguments come to: enough to tell them from others.

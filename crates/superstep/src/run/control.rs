@@ -1,6 +1,6 @@
 use std::fmt;
 use std::future::Future;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use tokio::sync::Notify;
@@ -9,6 +9,20 @@ use tokio::sync::Notify;
 ///
 /// A clone asks the same runs. One control may serve many runs; once asked, every run with this control stops, also one
 /// that begins later.
+///
+/// In a service, one control serves all runs, and a server that shuts down gracefully waits for the same signal:
+///
+/// ```
+/// # async fn serve(signal: impl Future<Output = ()>) { signal.await }
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// use superstep::RunControl;
+///
+/// let control = RunControl::new();
+/// # control.request_drain("deploy");
+/// serve(control.draining()).await; // such as axum's `with_graceful_shutdown(control.draining())`
+/// control.drained().await; // runs that no request waits for
+/// # });
+/// ```
 #[derive(Clone, Default)]
 pub struct RunControl {
     shared: Arc<Shared>,
@@ -18,7 +32,26 @@ pub struct RunControl {
 struct Shared {
     reason: OnceLock<Arc<str>>,
     now: AtomicBool,
-    told: Notify,
+    running: AtomicUsize,
+    changed: Notify,
+}
+
+impl Shared {
+    fn is_draining(&self) -> bool {
+        self.reason.get().is_some()
+    }
+
+    /// Completes when the condition holds. Whatever may make it hold calls `changed` afterwards.
+    async fn until(self: Arc<Self>, holds: fn(&Self) -> bool) {
+        loop {
+            let mut changed = std::pin::pin!(self.changed.notified());
+            changed.as_mut().enable();
+            if holds(&self) {
+                return;
+            }
+            changed.await;
+        }
+    }
 }
 
 impl RunControl {
@@ -29,8 +62,12 @@ impl RunControl {
 
     /// Lets the superstep that is running complete, stores its checkpoint, and ends the run with
     /// [`Outcome::Drained`](crate::Outcome::Drained). The first reason that was given stays.
+    ///
+    /// A [workflow](crate::func) is one superstep. It stops before its next recorded call begins; calls that are running
+    /// complete and are recorded.
     pub fn request_drain(&self, reason: impl Into<Arc<str>>) {
         self.shared.reason.get_or_init(|| reason.into());
+        self.shared.changed.notify_waiters();
     }
 
     /// Ends the run with [`Outcome::Drained`](crate::Outcome::Drained) without waiting for the superstep: tasks that run
@@ -41,7 +78,7 @@ impl RunControl {
     pub fn stop_now(&self, reason: impl Into<Arc<str>>) {
         self.request_drain(reason);
         self.shared.now.store(true, Ordering::Release);
-        self.shared.told.notify_waiters();
+        self.shared.changed.notify_waiters();
     }
 
     /// Why the run is to stop, if it is.
@@ -51,25 +88,60 @@ impl RunControl {
 
     /// Whether the run is to stop.
     pub fn drain_requested(&self) -> bool {
-        self.shared.reason.get().is_some()
+        self.shared.is_draining()
+    }
+
+    /// Completes when runs are asked to stop, by [`request_drain`](Self::request_drain) or [`stop_now`](Self::stop_now).
+    ///
+    /// This is what a server takes as its signal to stop accepting requests. A node that waits for something outside may
+    /// wait for this too, to return early.
+    pub fn draining(&self) -> impl Future<Output = ()> + Send + 'static {
+        self.shared.clone().until(Shared::is_draining)
+    }
+
+    /// Completes when runs were asked to stop and none is left: each has ended, or was dropped.
+    ///
+    /// A run counts from the moment it is first polled. One that begins afterwards stops before its first superstep.
+    pub fn drained(&self) -> impl Future<Output = ()> + Send + 'static {
+        let over =
+            |shared: &Shared| shared.is_draining() && shared.running.load(Ordering::Acquire) == 0;
+        self.shared.clone().until(over)
+    }
+
+    /// How many runs with this control are running.
+    pub fn running(&self) -> usize {
+        self.shared.running.load(Ordering::Acquire)
     }
 
     /// Completes when runs are to stop at once.
     pub(crate) fn now(&self) -> impl Future<Output = ()> + Send + 'static {
-        let shared = self.shared.clone();
-        async move {
-            let mut told = std::pin::pin!(shared.told.notified());
-            told.as_mut().enable();
-            if !shared.now.load(Ordering::Acquire) {
-                told.await;
-            }
+        self.shared.clone().until(|shared| shared.now.load(Ordering::Acquire))
+    }
+
+    /// Counts a run until the guard is dropped.
+    pub(super) fn enter(&self) -> Running {
+        self.shared.running.fetch_add(1, Ordering::AcqRel);
+        Running(self.shared.clone())
+    }
+}
+
+/// A run that counts for [`RunControl::drained`].
+pub(super) struct Running(Arc<Shared>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if self.0.running.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.0.changed.notify_waiters();
         }
     }
 }
 
 impl fmt::Debug for RunControl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RunControl").field("reason", &self.drain_reason()).finish_non_exhaustive()
+        f.debug_struct("RunControl")
+            .field("reason", &self.drain_reason())
+            .field("running", &self.running())
+            .finish_non_exhaustive()
     }
 }
 

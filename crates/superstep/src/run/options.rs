@@ -73,6 +73,8 @@ impl<S: State, O> Target<S, O> {
         sink: Option<Arc<Sink>>,
         keys: Arc<[usize]>,
     ) -> Result<Outcome<O>, RunError> {
+        let control = options.control.unwrap_or_default();
+        let _running = control.enter();
         let graph = self.graph.inner().clone();
         let context = self.graph.context.extended(&options.context);
         context.check(&graph.layout)?;
@@ -89,7 +91,7 @@ impl<S: State, O> Target<S, O> {
             store: graph.store.clone(),
             cache: graph.cache.clone(),
             context,
-            control: options.control.unwrap_or_default(),
+            control,
             durability: options.durability,
             sink,
             ids: self.graph.ids.clone(),

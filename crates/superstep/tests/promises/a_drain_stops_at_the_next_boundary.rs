@@ -52,7 +52,7 @@ async fn a_node_in_the_middle_runs_to_its_end() {
         let (ran, control) = (Counter::default(), RunControl::new());
         let thread = kept(chain(&ran)).thread("t");
         let run = thread.invoke(line("in")).durability(durability).control(control.clone());
-        let (ended, ()) = tokio::join!(run.into_future(), later(&control, 150));
+        let (ended, ()) = tokio::join!(run, later(&control, 150));
         assert_eq!(drained(ended), "deploy");
         let seen = thread.get_state().await.expect("a look");
         assert_eq!(seen.state().lines, ["in", "a", "b"]);
@@ -71,7 +71,7 @@ async fn a_graph_that_comes_to_its_end_returns_normally() {
         let (ran, control) = (Counter::default(), RunControl::new());
         let thread = kept(chain(&ran)).thread("t");
         let run = thread.invoke(line("in")).durability(durability).control(control.clone());
-        let (ended, ()) = tokio::join!(run.into_future(), later(&control, 250));
+        let (ended, ()) = tokio::join!(run, later(&control, 250));
         assert_eq!(done(ended).lines, ["in", "a", "b", "c"]);
         assert!(control.drain_requested());
         assert_eq!(control.drain_reason().as_deref(), Some("deploy"));
@@ -114,7 +114,7 @@ async fn a_node_that_is_tried_again_is_tried_until_it_succeeds() {
     let control = RunControl::new();
     let thread = flaky(5).thread("t");
     let run = thread.invoke(line("in")).control(control.clone());
-    let (ended, ()) = tokio::join!(run.into_future(), later(&control, 10));
+    let (ended, ()) = tokio::join!(run, later(&control, 10));
     assert_eq!(drained(ended), "deploy");
     assert_eq!(thread.get_state().await.expect("a look").state().lines, ["in", "flaky"]);
     assert_eq!(done(thread.invoke(()).await).lines, ["in", "flaky", "after"]);
@@ -125,7 +125,7 @@ async fn a_node_that_is_tried_again_may_fail_for_good() {
     let control = RunControl::new();
     let thread = flaky(2).thread("t");
     let run = thread.invoke(line("in")).control(control.clone());
-    let (ended, ()) = tokio::join!(run.into_future(), later(&control, 10));
+    let (ended, ()) = tokio::join!(run, later(&control, 10));
     assert!(matches!(ended, Err(RunError::Node { .. })), "{ended:?}");
     assert_eq!(next(&thread.get_state().await.expect("a look")), ["flaky"]);
 }
@@ -232,7 +232,7 @@ async fn the_node_around_it_cannot_swallow_it() {
 async fn one_control_serves_many_runs() {
     let (ran, control) = (Counter::default(), RunControl::new());
     let app = kept(chain(&ran));
-    let run = |id: &str| app.thread(id).invoke(line(id)).control(control.clone()).into_future();
+    let run = |id: &str| app.thread(id).invoke(line(id)).control(control.clone());
     let (one, two, three, ()) = tokio::join!(run("1"), run("2"), run("3"), later(&control, 150));
     for ended in [one, two, three, run("4").await] {
         assert_eq!(drained(ended), "deploy");
@@ -248,7 +248,7 @@ async fn without_a_checkpointer() {
     let (ran, control) = (Counter::default(), RunControl::new());
     let app = chain(&ran).compile().expect("a graph");
     let run = app.invoke(line("in")).control(control.clone());
-    let (ended, ()) = tokio::join!(run.into_future(), later(&control, 50));
+    let (ended, ()) = tokio::join!(run, later(&control, 50));
     assert_eq!(drained(ended), "deploy");
     assert_eq!(ran.get(), 1);
 }

@@ -75,7 +75,7 @@ async fn when_the_run_is_stopped_at_once() {
             sleep(100).await;
             control.stop_now("now");
         };
-        let (ended, ()) = tokio::join!(run.into_future(), stop);
+        let (ended, ()) = tokio::join!(run, stop);
         assert!(matches!(ended, Ok(Outcome::Drained(_))), "{ended:?}");
         assert_eq!(next(&thread.get_state().await.expect("a look")), ["caller"], "{durability:?}");
         let notes = done(thread.invoke(()).durability(durability).await);

@@ -21,7 +21,7 @@ async fn stopped_after(thread: &Thread<Notes>, durability: Durability, time: u64
         control.stop_now("now");
     };
     let began = tokio::time::Instant::now();
-    let (ended, ()) = tokio::join!(run.into_future(), stop);
+    let (ended, ()) = tokio::join!(run, stop);
     assert!(matches!(&ended, Ok(Outcome::Drained(reason)) if &**reason == "now"), "{ended:?}");
     assert_eq!(began.elapsed(), ms(time), "it does not wait for what runs");
 }

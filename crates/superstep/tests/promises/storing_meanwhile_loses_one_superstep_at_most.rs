@@ -244,7 +244,7 @@ async fn a_process_that_ends_loses_one_superstep_at_most() {
         let saver = Slow { hangs_at: Some(step), ..saver };
         let ran = Counter::default();
         let thread = chain(&saver, &ran, 10).thread("t");
-        let run = thread.invoke(line("in")).durability(Durability::Async).into_future();
+        let run = thread.invoke(line("in")).durability(Durability::Async);
         let ended = tokio::time::timeout(Duration::from_secs(3600), run).await;
         assert!(ended.is_err(), "it waits for what is being stored");
         let begun = i64::from(ran.get());

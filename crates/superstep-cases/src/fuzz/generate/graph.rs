@@ -278,7 +278,9 @@ impl Generator {
         let name = format!("s{}", self.graphs.len() + draft.depth * 10 + self.holders.len() * 100);
         // The name is taken now, so that graphs inside get another one.
         self.graphs.insert(name.clone(), Json::Null);
-        if self.rng.percent(12) && !self.tasks.is_empty() {
+        // A workflow stops before its next call when a node beside it has the run drained.
+        let may_drain = self.has.drains && !self.has.wild;
+        if self.rng.percent(12) && !self.tasks.is_empty() && !may_drain {
             self.functional(&name);
         } else {
             // The reference cannot route after a command for the parent when routers are async.

@@ -20,6 +20,13 @@ pub(super) fn question_beside_drain(seen: &Seen<'_>) -> Verdict {
     whole(seen.runs() && drained && seen.has("\"drain\"") && seen.asks())
 }
 
+/// A workflow that is drained stops before its next call.
+pub(super) fn drain_stops_workflow(seen: &Seen<'_>) -> Verdict {
+    let drained = |entry: &Json| entry["error"]["kind"] == "GraphDrained";
+    let sooner = drained(seen.got) && (!drained(seen.want) || seen.ran_less());
+    whole(seen.runs() && sooner && seen.has("\"func\"") && seen.has("\"drain\""))
+}
+
 /// F36: a write conflict fails its superstep at its end, and the thread goes on.
 pub(super) fn write_conflict(seen: &Seen<'_>) -> Verdict {
     let conflict = |entry: &Json| {

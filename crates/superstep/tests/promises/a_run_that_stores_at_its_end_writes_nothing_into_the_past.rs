@@ -118,7 +118,8 @@ async fn a_graph_inside_that_was_answered_keeps_its_answer_when_its_caller_asks_
     let world = World::new();
     let inner = StateGraph::<Log>::new()
         .add_node("asks", |task: Task| async move {
-            Ok::<_, NodeError>(log(task.interrupt::<String>("which?")?))
+            let answer: String = task.interrupt("which?").await;
+            log(answer)
         })
         .add_edge(START, "asks")
         .compile()

@@ -65,6 +65,7 @@ mod bad_input_unknown_channel;
 mod bad_input_wrong_type;
 mod compile_reports_all_problems_at_once;
 mod compile_warns_of_concurrent_writes;
+mod events_say_what_a_look_says;
 mod every_open_question_is_shown;
 mod kept_as_the_reference_has_it;
 mod max_concurrency_bounds_the_tasks_that_run;

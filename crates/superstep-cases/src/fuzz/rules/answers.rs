@@ -2,6 +2,7 @@
 
 use serde_json::Value as Json;
 
+use super::states::questions;
 use super::{Seen, Verdict, mended};
 
 /// F26, F40, F10: an answer that no open question waits for is refused, and nothing runs.
@@ -16,7 +17,12 @@ pub(super) fn refused(seen: &Seen<'_>) -> Verdict {
 
 /// F10: a question whose answer was accepted is not shown as open any more.
 pub(super) fn accepted(seen: &Seen<'_>) -> Verdict {
-    let answered = seen.before.iter().any(Seen::answers);
+    let answered = Seen::answers(seen.call) || seen.before.iter().any(Seen::answers);
+    if answered && seen.runs() {
+        // It counts in the next run, where the reference asks again.
+        let asked = questions(seen.want).iter().any(|one| !questions(seen.got).contains(one));
+        return if asked && !seen.ran_less() { Verdict::Whole } else { Verdict::Other };
+    }
     if !answered || !seen.looks() {
         return Verdict::Other;
     }

@@ -156,7 +156,8 @@ pub(super) fn update_keeps_tasks(seen: &Seen<'_>) -> Verdict {
         }));
     }
     let kept = shown.iter().any(|(got, want)| super::states::more_values(got, want));
-    whole(seen.runs() && updated && (seen.ran_more() || kept))
+    let ran = seen.counts().iter().any(|(_, want, got)| got > want);
+    whole(seen.runs() && updated && (ran || kept))
 }
 
 /// F17b: of tasks with equal cache keys in one superstep none runs again.

@@ -240,17 +240,6 @@ impl Stored {
         let found = self.writes.iter().find(|w| w.task == task && &*w.channel == "__interrupt__");
         found.map_or(Ok(Vec::new()), |write| Interrupt::list_from(&write.value.to_value()?))
     }
-
-    /// The questions that wait for an answer here, in the order of their tasks, each once.
-    ///
-    /// A task that has written something besides its questions and answers is done with them. A question that was answered
-    /// stays here until its task has run again.
-    ///
-    /// # Errors
-    /// The stored bytes are no list of questions.
-    pub fn open_questions(&self) -> Result<Vec<Interrupt>, crate::Error> {
-        wire::open_questions(&self.writes)
-    }
 }
 
 /// Which checkpoints to list.

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
+use xxhash_rust::xxh3::xxh3_128;
 
 /// Ticks of 100 ns between 1582-10-15, where version 6 ids begin, and 1970-01-01.
 const UUID_EPOCH_TICKS: u64 = 0x01B2_1DD2_1381_4000;
@@ -105,6 +106,17 @@ impl InterruptId {
     /// Takes the text of an id as it was shown.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
+    }
+
+    /// The id of the question that a task with this namespace asks when it already has so many answers.
+    ///
+    /// It is part of the stored format, and the same in the other engine.
+    pub fn of_task(ns: &str, answers: usize) -> Self {
+        let hash = match answers {
+            0 => xxh3_128(ns.as_bytes()),
+            _ => xxh3_128(format!("{ns}|{answers}").as_bytes()),
+        };
+        Self(format!("{hash:032x}"))
     }
 
     /// The id as text.

@@ -27,6 +27,7 @@ mod memory;
 mod saver;
 mod storage;
 mod store;
+mod thread;
 mod value;
 mod version;
 pub mod wire;
@@ -39,15 +40,16 @@ pub use checkpoint::{
 };
 pub use error::Error;
 pub use id::{CheckpointId, IdClock, InterruptId, TaskId};
-pub use maintain::{
-    Inventory, Keep, Prune, StoredKey, ThreadCursor, ThreadInfo, ThreadPage, ThreadQuery,
-};
+pub use maintain::{Inventory, Keep, Prune, StoredKey};
 pub use memory::MemorySaver;
 pub use saver::{AnyCheckpointer, Checkpointer, DeltaHistory, WritePlace};
 pub use storage::StorageId;
 pub use store::{
     AnyStore, Comparison, Condition, Distance, Expiry, Indexing, Item, MemoryStore, Namespace,
     NamespaceQuery, PutItem, Search, Store, StoreAnswer, StoreOp, VectorIndex, Vectors,
+};
+pub use thread::{
+    Question, ThreadCursor, ThreadInfo, ThreadPage, ThreadQuery, ThreadStatus, Verdict,
 };
 pub use value::{
     Ext, Foreign, Interrupt, Map, Packet, Set, TimeLimits, Value, from_value, object, to_value,

@@ -1,9 +1,8 @@
-//! What is done to threads from outside: looking over them, copying, thinning out.
+//! What is done to threads from outside: naming and thinning out what is stored of them.
 
 use std::sync::Arc;
-use std::time::SystemTime;
 
-use crate::{CheckpointId, Interrupt, Metadata};
+use crate::CheckpointId;
 
 /// Which checkpoints [`Checkpointer::prune`](crate::Checkpointer::prune) looks at, and which of them stay.
 #[derive(Clone, Debug)]
@@ -49,68 +48,4 @@ pub struct StoredKey {
     pub id: String,
     /// The id of the checkpoint it continues.
     pub parent: Option<String>,
-}
-
-/// Which page of the list of threads is wanted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ThreadQuery {
-    /// At most this many.
-    pub limit: usize,
-    /// Where the page before ended.
-    pub after: Option<ThreadCursor>,
-}
-
-impl ThreadQuery {
-    /// The first page, with at most this many threads.
-    pub fn new(limit: usize) -> Self {
-        Self { limit, after: None }
-    }
-
-    /// The page that begins where another one ended.
-    #[must_use]
-    pub fn after(mut self, cursor: ThreadCursor) -> Self {
-        self.after = Some(cursor);
-        self
-    }
-}
-
-/// A place in the list of threads: that after this thread, when it had this head.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ThreadCursor {
-    /// The head of the last thread of a page.
-    pub head: CheckpointId,
-    /// The last thread of a page.
-    pub thread: Arc<str>,
-}
-
-/// A part of the list of threads, the most recently changed first.
-#[derive(Clone, Debug, Default)]
-pub struct ThreadPage {
-    /// The threads.
-    pub threads: Vec<ThreadInfo>,
-    /// Where the next page begins. `None`: this is the last one.
-    pub next: Option<ThreadCursor>,
-}
-
-/// A thread, as far as its head tells. Only the outermost graph of a thread counts.
-#[derive(Clone, Debug)]
-pub struct ThreadInfo {
-    /// The thread.
-    pub thread: Arc<str>,
-    /// The id of its head.
-    pub head: CheckpointId,
-    /// What is known about the head: source, step, and what the caller attached. `None` if it cannot be read.
-    pub metadata: Option<Metadata>,
-    /// The questions that wait for an answer; see [`Stored::open_questions`](crate::Stored::open_questions).
-    pub pending: Vec<Interrupt>,
-    /// Why `metadata` or `pending` could not be read. A damaged thread is listed like any other.
-    pub damage: Option<String>,
-}
-
-impl ThreadInfo {
-    /// When the head was made, as its id tells.
-    pub fn updated_at(&self) -> Option<SystemTime> {
-        self.head.time()
-    }
 }

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use clap::{Args as ArgsOf, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use serde_json::Value as Json;
+use superstep_checkpoint::ThreadStatus;
 
 const AFTER: &str = "\
 Examples:
@@ -35,15 +37,10 @@ pub(crate) enum Cmd {
     /// Answer a mail with a graph: live, interrupted, killed, continued
     Demo(DemoArgs),
     /// List threads, the most recently changed first: done, waiting, failed, ready to go on, or damaged
-    #[command(after_help = "Example:\n  superstep --db sqlite:agents.db threads --limit 20")]
-    Threads {
-        /// At most this many
-        #[arg(long, default_value_t = 50)]
-        limit: usize,
-        /// Go on where a page ended; a page prints its end
-        #[arg(long, value_name = "END")]
-        after: Option<String>,
-    },
+    #[command(
+        after_help = "Examples:\n  superstep --db sqlite:agents.db threads --limit 20\n  superstep --db sqlite:agents.db threads --status failed --metadata user=ada\n\nDamaged threads are listed whatever status is asked for."
+    )]
+    Threads(ThreadsArgs),
     /// Show a thread: its state, what comes next, what is asked, what failed
     #[command(
         after_help = "Example:\n  superstep --db sqlite:agents.db show mail-1 --at head~2\n\nWithout the graph, a channel that is stored as writes is shown as a list of them."
@@ -170,6 +167,35 @@ impl Default for DemoArgs {
     fn default() -> Self {
         Self { dir: "superstep-demo".into(), answers: None, fresh: false, pace: 700 }
     }
+}
+
+#[derive(Debug, ArgsOf)]
+pub(crate) struct ThreadsArgs {
+    /// At most this many
+    #[arg(long, default_value_t = 50)]
+    pub(crate) limit: usize,
+    /// Go on where a page ended; a page prints its end
+    #[arg(long, value_name = "END")]
+    pub(crate) after: Option<String>,
+    /// Only threads with one of these: done, ready, waiting, failed
+    #[arg(long, value_delimiter = ',', value_parser = status)]
+    pub(crate) status: Vec<ThreadStatus>,
+    /// Only threads with open questions
+    #[arg(long)]
+    pub(crate) questions: bool,
+    /// Only threads whose head has this in its metadata; the value is JSON, or text if it is no JSON
+    #[arg(long, value_name = "KEY=VALUE", value_parser = entry)]
+    pub(crate) metadata: Vec<(String, Json)>,
+}
+
+fn status(word: &str) -> Result<ThreadStatus, String> {
+    let known = ThreadStatus::ALL.map(ThreadStatus::as_str).join(", ");
+    ThreadStatus::from_word(word).ok_or_else(|| format!("a status is one of {known}"))
+}
+
+fn entry(text: &str) -> Result<(String, Json), String> {
+    let (key, value) = text.split_once('=').ok_or("metadata is asked for by KEY=VALUE")?;
+    Ok((key.to_owned(), serde_json::from_str(value).unwrap_or_else(|_| value.into())))
 }
 
 #[derive(Debug, ArgsOf)]

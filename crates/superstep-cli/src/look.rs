@@ -5,34 +5,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json};
 use superstep_checkpoint::{
-    AnyCheckpointer, Blob, Error, Ext, Interrupt, PendingWrite, Stored, TaskId, Value,
+    AnyCheckpointer, Error, Ext, Interrupt, PendingWrite, Stored, TaskId, Value,
 };
 
 use crate::readable;
-
-/// How a thread stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Status {
-    /// Nothing is left to run.
-    Done,
-    /// Somebody has to answer.
-    Waiting,
-    /// A task failed; a run with no input tries again.
-    Failed,
-    /// A run with no input goes on.
-    Ready,
-}
-
-impl Status {
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Waiting => "waiting",
-            Self::Failed => "failed",
-            Self::Ready => "ready",
-        }
-    }
-}
 
 /// A task of the open superstep, as far as it has stored something.
 pub(crate) struct TaskSeen {
@@ -55,61 +31,9 @@ impl TaskSeen {
     }
 }
 
-/// How the thread stands whose head this is.
-pub(crate) fn status(stored: &Stored) -> Result<Status, Error> {
-    if !stored.open_questions()?.is_empty() {
-        return Ok(Status::Waiting);
-    }
-    if tasks(stored)?.iter().any(|task| task.error.is_some() && !task.finished) {
-        return Ok(Status::Failed);
-    }
-    Ok(if next(stored).is_empty() { Status::Done } else { Status::Ready })
-}
-
-/// The nodes that are to run next: those whose triggers are set and not yet seen, and dispatches.
-pub(crate) fn next(stored: &Stored) -> Vec<String> {
-    let checkpoint = &stored.checkpoint;
-    let mut found = Vec::new();
-    for (channel, blob) in &checkpoint.channel_values {
-        let node = match (channel.strip_prefix("branch:to:"), channel.strip_prefix("join:")) {
-            (Some(node), _) => node,
-            (_, Some(join)) => match join.rsplit_once(':') {
-                Some((members, node)) if is_complete(members, blob) => node,
-                _ => continue,
-            },
-            _ if &**channel == "__start__" => "__start__",
-            _ => continue,
-        };
-        let seen = checkpoint.versions_seen.get(node).and_then(|seen| seen.get(channel));
-        if checkpoint.version(channel).is_some_and(|version| seen.is_none_or(|seen| version > seen))
-        {
-            found.push(node.to_owned());
-        }
-    }
-    found.sort();
-    found.dedup();
-    let packets = checkpoint.value("__pregel_tasks").and_then(|blob| blob.to_value().ok());
-    for packet in packets.as_ref().and_then(Value::as_list).into_iter().flatten() {
-        if let Some(node) = dispatched(packet) {
-            found.push(node.to_owned());
-        }
-    }
-    found
-}
-
-/// Whether a barrier has seen all its members.
-fn is_complete(members: &str, blob: &Blob) -> bool {
-    let Ok(value) = blob.to_value() else { return false };
-    let seen = match &value {
-        // One that waits for the end of everything else holds its members and whether that has come.
-        Value::List(pair) => match &pair[..] {
-            [members, finished] if finished.as_bool() == Some(true) => members,
-            _ => return false,
-        },
-        other => other,
-    };
-    let Value::Set(seen) = seen else { return false };
-    members.split('+').all(|member| seen.contains(&Value::from(member)))
+/// The nodes that are to run next.
+pub(crate) fn next(stored: &Stored) -> Result<Vec<String>, Error> {
+    Ok(stored.next()?.iter().map(ToString::to_string).collect())
 }
 
 fn dispatched(packet: &Value) -> Option<&str> {

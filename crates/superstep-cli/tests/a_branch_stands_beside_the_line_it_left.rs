@@ -24,8 +24,15 @@ async fn a_fork_in_the_history() {
 
     let db = dir.demo_db();
     let text = said(&superstep(&["--db", &db, "history", THREAD]));
-    let branch = text.lines().filter(|line| line.starts_with("└─ ")).count();
-    assert_eq!(branch, 2, "the old line goes on beside the new head: {text}");
+    let rails: Vec<&str> = text.lines().map(rail).collect();
+    let left = rails.iter().position(|rail| *rail == "├─●").expect("a branch");
+    let trunk = &rails[..left];
+    assert!(trunk.iter().all(|rail| *rail == "●"), "{text}");
+    assert_eq!(
+        rails[left..],
+        ["├─●", "│ ●", "●"],
+        "the old line goes on beside the new head: {text}"
+    );
     assert!(text.trim_end().ends_with("(head)") && text.contains("update"), "{text}");
     let history = json(&superstep(&["--db", &db, "--json", "history", THREAD]));
     let parents = history["checkpoints"].as_array().expect("a list").iter();
@@ -34,4 +41,10 @@ async fn a_fork_in_the_history() {
     assert_eq!(twice.count(), 2, "two checkpoints continue one: {history}");
     let changed = json(&superstep(&["--db", &db, "--json", "diff", THREAD, "head~1", "head"]));
     assert_eq!(changed["changes"]["draft"]["after"], "something else");
+}
+
+/// What stands before a checkpoint, and its mark.
+fn rail(line: &str) -> &str {
+    let end = line.find('●').expect("a mark") + '●'.len_utf8();
+    &line[..end]
 }

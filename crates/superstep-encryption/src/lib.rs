@@ -33,7 +33,8 @@
 //! - The other engine cannot read such threads.
 //! - [`copy_thread`](superstep_checkpoint::Checkpointer::copy_thread) encrypts everything anew for the other thread, checkpoint by
 //!   checkpoint. If the process ends meanwhile, a part of the copy is left; a failure removes it.
-//! - A page of [`threads`](superstep_checkpoint::Checkpointer::threads) reads the head of each of its threads.
+//! - [`threads`](superstep_checkpoint::Checkpointer::threads) reads the head of each thread that is not done. A filter by status finds
+//!   the others without a look at the rest.
 
 mod copy;
 mod keys;
@@ -44,8 +45,8 @@ use std::sync::Arc;
 
 use superstep_checkpoint::{
     Blob, Checkpoint, CheckpointId, Checkpointer, DeltaHistory, Error, Expected, Inventory,
-    PendingWrite, Prune, Put, Query, SharedMap, StorageId, Stored, TaskId, TaskWrites, ThreadPage,
-    ThreadQuery, reserved_index, wire,
+    PendingWrite, Prune, Put, Query, SharedMap, StorageId, Stored, TaskId, TaskWrites, ThreadInfo,
+    ThreadPage, ThreadQuery, reserved_index, wire,
 };
 
 pub use keys::Keys;
@@ -294,22 +295,49 @@ impl<C: Checkpointer> Checkpointer for Encrypted<C> {
     }
 
     async fn threads(&self, query: ThreadQuery) -> Result<ThreadPage, Error> {
-        let mut page = self.inner.threads(query).await?;
-        for info in &mut page.threads {
-            // The saver could not read the questions, and its complaint about that is not worth repeating.
-            info.damage = None;
-            let head = self.inner.get(&info.thread, "", Some(info.head)).await;
-            let questions = head.and_then(|head| {
-                let Some(mut head) = head else { return Ok(Vec::new()) };
-                self.open_writes(&info.thread, "", info.head, &mut head.writes)?;
-                head.open_questions()
-            });
-            match questions {
-                Ok(questions) => info.pending = questions,
-                Err(error) => info.damage = Some(error.to_string()),
+        let mut page = ThreadPage::default();
+        let mut after = query.after.clone();
+        loop {
+            // What the saver below cannot read matches every status, so nothing is missing here.
+            let mut asked = query.clone();
+            asked.after = after;
+            let found = self.inner.threads(asked).await?;
+            for info in found.threads {
+                let info = self.open_info(info).await?;
+                if query.matches(&info) && !page.add(info, query.limit) {
+                    return Ok(page);
+                }
+            }
+            after = found.next;
+            if after.is_none() {
+                return Ok(page);
+            }
+            // A full page ends where it is known that another thread follows.
+            if page.threads.len() == query.limit
+                && query.status.is_empty()
+                && query.questions.is_none()
+            {
+                page.next = page.threads.last().map(ThreadInfo::cursor);
+                return Ok(page);
             }
         }
-        Ok(page)
+    }
+}
+
+impl<C: Checkpointer> Encrypted<C> {
+    /// What a thread tells whoever has the keys.
+    async fn open_info(&self, info: ThreadInfo) -> Result<ThreadInfo, Error> {
+        if info.status.is_some() {
+            return Ok(info);
+        }
+        match self.get(&info.thread, "", Some(info.head)).await {
+            Ok(Some(head)) => Ok(ThreadInfo::of(head)),
+            Ok(None) => Ok(info),
+            Err(error @ Error::Codec(_)) => {
+                Ok(ThreadInfo::damaged(info.thread, info.head, info.metadata, &error))
+            }
+            Err(error) => Err(error),
+        }
     }
 }
 

@@ -10,6 +10,7 @@
 mod common;
 
 use common::Database;
+use superstep_checkpoint::{Checkpointer, ThreadQuery, ThreadStatus};
 use superstep_conformance::listing::{self, Outside, id, listed};
 use superstep_postgres::PostgresSaver;
 use tokio_postgres::Client;
@@ -73,14 +74,46 @@ async fn at_little_cost_for_most_supersteps() {
     assert_ne!(version().await, before);
 }
 
+/// Whoever lists threads keeps what was found at their heads. A writer that has not committed yet cannot be seen, and has to be
+/// waited for: else what was kept would be about a head that is no more.
+#[tokio::test]
+async fn what_is_kept_of_a_thread_is_not_older_than_its_head() {
+    let database = Database::new().await;
+    let (saver, other) = (database.saver().await, Other(database.client().await));
+    let with = async |status| {
+        let page = saver.threads(ThreadQuery::new(5).status(status)).await.unwrap();
+        page.threads.len()
+    };
+    other.store("thread", "", &id(0, 1)).await;
+    other.execute("BEGIN").await;
+    let due = "INSERT INTO checkpoints (thread_id, checkpoint_id, checkpoint, metadata) VALUES ('thread', $1,
+        '{\"v\": 4, \"channel_values\": {\"branch:to:a\": null}, \"channel_versions\": {\"branch:to:a\": \"1\"}}',
+        '{\"source\": \"loop\", \"step\": 2}')";
+    other.0.execute(due, &[&id(1, 2)]).await.unwrap();
+    assert_eq!(with(ThreadStatus::Done).await, 1, "nothing is committed");
+    other.execute("COMMIT").await;
+    assert_eq!(with(ThreadStatus::Done).await, 0);
+    assert_eq!(with(ThreadStatus::Ready).await, 1);
+    // The same for a write beside the head.
+    other.execute("BEGIN").await;
+    let failed = "INSERT INTO checkpoint_writes (thread_id, checkpoint_id, task_id, idx, channel, type, blob)
+        VALUES ('thread', $1, '11111111-1111-1111-1111-111111111111', -1, '__error__', 'null', '')";
+    other.0.execute(failed, &[&id(1, 2)]).await.unwrap();
+    assert_eq!(with(ThreadStatus::Ready).await, 1, "nothing is committed");
+    other.execute("COMMIT").await;
+    assert_eq!(with(ThreadStatus::Failed).await, 1);
+    let kept = "SELECT verdict FROM superstep_threads";
+    assert_eq!(other.0.query_one(kept, &[]).await.unwrap().get::<_, String>(0), "failed");
+}
+
 /// Threads that were there before the list, writers who see other tables, and whoever may not add anything.
 #[tokio::test]
 async fn in_a_database_of_somebody_else() {
     let database = Database::new().await;
     drop(database.saver().await);
     let other = Other(database.client().await);
-    let as_it_was = "DROP TABLE superstep_threads, superstep_schema;
-        DROP FUNCTION superstep_head_added, superstep_heads_removed CASCADE";
+    let as_it_was = "DROP TABLE superstep_threads, superstep_tags, superstep_schema;
+        DROP FUNCTION superstep_head_added, superstep_head_changed, superstep_heads_removed, superstep_writes_changed CASCADE";
     other.execute(as_it_was).await;
     for nth in 1..6 {
         other.store(&format!("thread {}", nth % 3), "", &id(nth * 30_000_000, nth)).await;

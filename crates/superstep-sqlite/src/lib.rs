@@ -46,6 +46,7 @@ mod patience;
 mod read;
 mod schema;
 mod store;
+mod threads;
 mod worker;
 mod write;
 mod writer;
@@ -76,13 +77,18 @@ pub struct SqliteSaver {
     /// How long the steps of runs have to last.
     lasting: Lasting,
     storage: StorageId,
+    /// Whether looking at threads may change the list of them.
+    keeps_verdicts: bool,
 }
+
+/// How many verdicts are kept in one transaction, while others wait to write.
+const SETTLED_AT_ONCE: usize = 100;
 
 impl SqliteSaver {
     fn new(workers: Workers) -> Self {
         let workers = Arc::new(workers);
         let storage = StorageId::shared(&workers);
-        Self { workers, lasting: Lasting::Machine, storage }
+        Self { workers, lasting: Lasting::Machine, storage, keeps_verdicts: true }
     }
 
     /// A saver on an open file. The same file opened a second time is the same storage.
@@ -168,7 +174,8 @@ impl SqliteOptions {
             return Err(Error::invalid(format_args!("there is no file `{}`", path.display())));
         }
         let workers = Workers::open(path, &self, Opening::AsItIs, schema::verify);
-        Ok(SqliteSaver::on_file(workers.await?, path))
+        let saver = SqliteSaver::on_file(workers.await?, path);
+        Ok(SqliteSaver { keeps_verdicts: false, ..saver })
     }
 }
 
@@ -279,7 +286,15 @@ impl Checkpointer for SqliteSaver {
     }
 
     async fn threads(&self, query: ThreadQuery) -> Result<ThreadPage, Error> {
-        self.workers.read(move |db| maintain::threads(db, &query)).await
+        let listed = self.workers.read(move |db| threads::list(db, &query)).await?;
+        if self.keeps_verdicts {
+            for some in listed.unsettled.chunks(SETTLED_AT_ONCE) {
+                let some = some.to_vec();
+                let settle = move |db: &Connection| threads::settle(db, &some);
+                self.workers.write_to_last(Lasting::Process, settle).await?;
+            }
+        }
+        Ok(listed.page)
     }
 
     async fn inventory(&self) -> Result<Inventory, Error> {

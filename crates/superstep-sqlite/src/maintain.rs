@@ -1,17 +1,14 @@
-//! Copying, deleting, thinning out and looking over threads.
+//! Copying, deleting and thinning out threads, and naming everything that is stored.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rusqlite::{Connection, params};
 use superstep_checkpoint::wire::{self, CheckpointParts, Removal};
-use superstep_checkpoint::{
-    CheckpointId, Error, Inventory, Keep, Limits, Metadata, PendingWrite, StoredKey, TaskId,
-    ThreadCursor, ThreadInfo, ThreadPage, ThreadQuery,
-};
+use superstep_checkpoint::{CheckpointId, Error, Inventory, Keep, Limits, Metadata, StoredKey};
 
 use crate::error::During;
-use crate::{read, schema};
+use crate::read;
 
 pub(crate) fn delete_thread(db: &Connection, thread: &str) -> Result<(), Error> {
     let delete = || {
@@ -165,98 +162,6 @@ fn apply(db: &Connection, thread: &str, removal: &Removal) -> Result<(), Error> 
         Ok(())
     };
     change().during(format_args!("removing checkpoints of thread `{thread}`"))
-}
-
-pub(crate) fn threads(db: &Connection, query: &ThreadQuery) -> Result<ThreadPage, Error> {
-    let what = "listing threads";
-    let heads = heads(db, query).during(what)?;
-    let more = heads.len() > query.limit;
-    let mut page = ThreadPage::default();
-    for (thread, head) in heads.into_iter().take(query.limit) {
-        page.threads.push(info(db, thread, head)?);
-    }
-    page.next = page
-        .threads
-        .last()
-        .filter(|_| more)
-        .map(|last| ThreadCursor { head: last.head, thread: last.thread.clone() });
-    Ok(page)
-}
-
-/// The threads of a page and the first of the next. What has no id that we could name is left out.
-///
-/// The list says when threads were changed, as far as it matters; their heads are looked up only for those that changed in the
-/// moments of the page.
-fn heads(db: &Connection, query: &ThreadQuery) -> rusqlite::Result<Vec<(Arc<str>, CheckpointId)>> {
-    let list = if schema::lists_threads(db)? {
-        "SELECT thread_id, moment, (
-            SELECT max(checkpoint_id) FROM checkpoints c WHERE c.thread_id = t.thread_id AND checkpoint_ns = ''
-        ) AS head FROM superstep_threads t"
-    } else {
-        "SELECT thread_id, '' AS moment, max(checkpoint_id) AS head FROM checkpoints
-        WHERE checkpoint_ns = '' GROUP BY thread_id"
-    };
-    let from = match &query.after {
-        Some(_) => "WHERE moment <= ?1 AND (head < ?1 OR head = ?1 AND thread_id > ?2)",
-        None => "WHERE ?1 = ?2",
-    };
-    let sql = format!(
-        "SELECT thread_id, head FROM ({list}) {from} ORDER BY moment DESC, head DESC, thread_id"
-    );
-    let after = query.after.as_ref();
-    let head = after.map(|after| after.head.to_string()).unwrap_or_default();
-    let thread = after.map(|after| after.thread.clone()).unwrap_or_default();
-    let mut statement = db.prepare_cached(&sql)?;
-    let mut rows = statement.query(params![head, thread])?;
-    let mut found = Vec::new();
-    while found.len() <= query.limit {
-        let Some(row) = rows.next()? else { break };
-        if let Ok(head) = row.get::<_, String>(1)?.parse() {
-            found.push((row.get(0)?, head));
-        }
-    }
-    Ok(found)
-}
-
-fn info(db: &Connection, thread: Arc<str>, head: CheckpointId) -> Result<ThreadInfo, Error> {
-    let what = || format!("reading the head of thread `{thread}`");
-    let sql = "SELECT metadata FROM checkpoints \
-               WHERE thread_id = ?1 AND checkpoint_ns = '' AND checkpoint_id = ?2";
-    let mut statement = db.prepare_cached(sql).during(what())?;
-    let key = params![thread, head.to_string()];
-    let bytes = statement
-        .query_row(key, |row| Ok(row.get_ref(0)?.as_bytes_or_null()?.unwrap_or_default().to_vec()));
-    let metadata = wire::metadata_from_json(&bytes.during(what())?);
-    let pending = writes(db, &thread, head)?.and_then(|writes| wire::open_questions(&writes));
-    let damage = metadata.as_ref().err().or(pending.as_ref().err());
-    let damage = damage.map(|error| wire::damaged(&thread, "", head, error).to_string());
-    let (metadata, pending) = (metadata.ok(), pending.unwrap_or_default());
-    Ok(ThreadInfo { thread, head, metadata, pending, damage })
-}
-
-/// Who wrote what at a checkpoint, with the values of questions and of the claim alone. The inner error is damage.
-fn writes(
-    db: &Connection,
-    thread: &str,
-    head: CheckpointId,
-) -> Result<Result<Vec<PendingWrite>, Error>, Error> {
-    let what = || format!("reading the questions of thread `{thread}`");
-    let sql = "SELECT task_id, task_path, idx, channel, \
-               CASE WHEN channel = '__interrupt__' OR task_id = ?3 THEN type ELSE 'null' END, \
-               CASE WHEN channel = '__interrupt__' OR task_id = ?3 THEN value END FROM writes \
-               WHERE thread_id = ?1 AND checkpoint_ns = '' AND checkpoint_id = ?2";
-    let mut statement = db.prepare_cached(sql).during(what())?;
-    let key = params![thread, head.to_string(), TaskId::CLAIM.to_string()];
-    let mut rows = statement.query(key).during(what())?;
-    let mut found = Vec::new();
-    while let Some(row) = rows.next().during(what())? {
-        match read::write(row) {
-            Ok(write) => found.push(write),
-            Err(damage) => return Ok(Err(damage)),
-        }
-    }
-    found.sort_by(|a, b| (&a.path, a.task, a.index).cmp(&(&b.path, b.task, b.index)));
-    Ok(Ok(found))
 }
 
 pub(crate) fn inventory(db: &Connection) -> Result<Inventory, Error> {

@@ -50,45 +50,75 @@ const WRITES: [&str; 8] =
     ["thread_id", "checkpoint_ns", "checkpoint_id", "task_id", "idx", "channel", "type", "value"];
 
 /// The version of what we add.
-const OURS: i64 = 2;
+const OURS: i64 = 3;
 
-/// When the head of each thread was stored, as the first ten characters of its id, which stand for one and a half seconds. So
-/// few of many supersteps have anything to do here. Kept up to date by triggers, so that it holds whoever writes.
+/// The list of threads: when the head of each was stored, and what was found there.
+///
+/// - `moment`: the first ten characters of the id of the head, which stand for one and a half seconds. So few of many
+///   supersteps have anything to do here.
+/// - `verdict`: what [`ThreadInfo::verdict`](superstep_checkpoint::ThreadInfo::verdict) said of the head, or nothing if it has
+///   changed since. Then whoever lists threads looks at the head, and keeps the verdict. Supersteps that follow each other
+///   find it empty, and change nothing.
+/// - `superstep_tags`: what was attached to the head, to find threads by. As old as the verdict.
+///
+/// Kept up to date by triggers, so that it holds whoever writes.
 ///
 /// No statement of a trigger can meet a conflict: the policy of the statement that fired it would apply, and the other engine
 /// inserts with `OR REPLACE`.
-const MOMENTS: &str = "
+const LIST: &str = "
 CREATE TABLE superstep_schema (v INTEGER PRIMARY KEY);
-CREATE TABLE superstep_threads (thread_id TEXT PRIMARY KEY, moment TEXT NOT NULL) WITHOUT ROWID;
-CREATE INDEX superstep_threads_by_moment ON superstep_threads (moment DESC);
-INSERT INTO superstep_threads
+CREATE TABLE superstep_threads (
+    thread_id TEXT PRIMARY KEY, moment TEXT NOT NULL, verdict TEXT NOT NULL DEFAULT ''
+) WITHOUT ROWID;
+CREATE INDEX superstep_threads_by_verdict ON superstep_threads (verdict, moment DESC);
+CREATE TABLE superstep_tags (
+    thread_id TEXT NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, moment TEXT NOT NULL, PRIMARY KEY (thread_id, name)
+) WITHOUT ROWID;
+CREATE INDEX superstep_tags_by_value ON superstep_tags (name, value, moment DESC);
+INSERT INTO superstep_threads (thread_id, moment)
     SELECT thread_id, substr(max(checkpoint_id), 1, 10) FROM checkpoints
     WHERE checkpoint_ns = '' GROUP BY thread_id;
 CREATE TRIGGER superstep_head_added AFTER INSERT ON checkpoints
 WHEN NEW.checkpoint_ns = '' AND NOT EXISTS (
     SELECT 1 FROM superstep_threads
-    WHERE thread_id = NEW.thread_id AND moment >= substr(NEW.checkpoint_id, 1, 10)
+    WHERE thread_id = NEW.thread_id AND moment >= substr(NEW.checkpoint_id, 1, 10) AND verdict = ''
 ) BEGIN
-    DELETE FROM superstep_threads WHERE thread_id = NEW.thread_id;
-    INSERT INTO superstep_threads VALUES (NEW.thread_id, substr(NEW.checkpoint_id, 1, 10));
+    UPDATE superstep_threads SET verdict = '', moment = max(moment, substr(NEW.checkpoint_id, 1, 10))
+        WHERE thread_id = NEW.thread_id;
+    UPDATE superstep_tags SET moment = substr(NEW.checkpoint_id, 1, 10)
+        WHERE thread_id = NEW.thread_id AND moment < substr(NEW.checkpoint_id, 1, 10);
+    INSERT INTO superstep_threads (thread_id, moment) SELECT NEW.thread_id, substr(NEW.checkpoint_id, 1, 10)
+        WHERE NOT EXISTS (SELECT 1 FROM superstep_threads WHERE thread_id = NEW.thread_id);
+END;
+CREATE TRIGGER superstep_head_changed AFTER UPDATE ON checkpoints
+WHEN NEW.checkpoint_ns = '' BEGIN
+    UPDATE superstep_threads SET verdict = '' WHERE thread_id = NEW.thread_id AND verdict <> '';
 END;
 CREATE TRIGGER superstep_head_removed AFTER DELETE ON checkpoints
 WHEN OLD.checkpoint_ns = '' AND NOT EXISTS (
-    SELECT 1 FROM checkpoints WHERE thread_id = OLD.thread_id AND checkpoint_ns = '' AND checkpoint_id >= (
-        SELECT moment FROM superstep_threads WHERE thread_id = OLD.thread_id
-    )
+    SELECT 1 FROM checkpoints WHERE thread_id = OLD.thread_id AND checkpoint_ns = '' AND checkpoint_id > OLD.checkpoint_id
 ) BEGIN
     DELETE FROM superstep_threads WHERE thread_id = OLD.thread_id;
-    INSERT INTO superstep_threads
+    DELETE FROM superstep_tags WHERE thread_id = OLD.thread_id;
+    INSERT INTO superstep_threads (thread_id, moment)
         SELECT thread_id, substr(checkpoint_id, 1, 10) FROM checkpoints
         WHERE thread_id = OLD.thread_id AND checkpoint_ns = ''
         ORDER BY checkpoint_id DESC LIMIT 1;
 END;
-INSERT INTO superstep_schema VALUES (2);
+CREATE TRIGGER superstep_write_added AFTER INSERT ON writes WHEN NEW.checkpoint_ns = '' BEGIN
+    UPDATE superstep_threads SET verdict = '' WHERE thread_id = NEW.thread_id AND verdict <> '';
+END;
+CREATE TRIGGER superstep_write_changed AFTER UPDATE ON writes WHEN NEW.checkpoint_ns = '' BEGIN
+    UPDATE superstep_threads SET verdict = '' WHERE thread_id = NEW.thread_id AND verdict <> '';
+END;
+CREATE TRIGGER superstep_write_removed AFTER DELETE ON writes WHEN OLD.checkpoint_ns = '' BEGIN
+    UPDATE superstep_threads SET verdict = '' WHERE thread_id = OLD.thread_id AND verdict <> '';
+END;
+INSERT INTO superstep_schema VALUES (3);
 ";
 
-/// Takes away what the first version added, which was changed by every superstep.
-const WITHOUT_HEADS: &str = "
+/// Takes away what earlier versions added.
+const WITHOUT_LIST: &str = "
 DROP TRIGGER superstep_head_added;
 DROP TRIGGER superstep_head_removed;
 DROP TABLE superstep_threads;
@@ -161,7 +191,7 @@ pub(crate) fn verify(db: &Connection, name: &str, _: &SqliteOptions) -> Result<(
 
 /// Whether the list of threads is there as this version keeps it. A file that was opened as it is may have none.
 pub(crate) fn lists_threads(db: &Connection) -> rusqlite::Result<bool> {
-    has(db, "superstep_threads_by_moment")
+    has(db, "superstep_threads_by_verdict")
 }
 
 /// Whether there is a table or an index of this name.
@@ -201,9 +231,9 @@ fn make(db: &Connection, name: &str) -> Result<(), Error> {
         if check_version(db, name)? == OURS {
             return Ok(());
         }
-        db.execute_batch(WITHOUT_HEADS).during(what())?;
+        db.execute_batch(WITHOUT_LIST).during(what())?;
     }
-    db.execute_batch(MOMENTS).during(what())
+    db.execute_batch(LIST).during(what())
 }
 
 fn check_version(db: &Connection, name: &str) -> Result<i64, Error> {

@@ -43,9 +43,9 @@ async fn a_newer_schema_is_refused() {
     let dir = Dir::new();
     drop(SqliteSaver::open(dir.file()).await.expect("a file"));
     let raw = Connection::open(dir.file()).expect("a file");
-    raw.execute_batch("INSERT INTO superstep_schema VALUES (3)").expect("a row");
+    raw.execute_batch("INSERT INTO superstep_schema VALUES (4)").expect("a row");
     let text = refusal(&dir).await;
-    assert!(text.contains("schema 3") && text.contains("update superstep"), "{text}");
+    assert!(text.contains("schema 4") && text.contains("update superstep"), "{text}");
 }
 
 #[tokio::test]
@@ -69,8 +69,10 @@ async fn a_file_of_our_first_version_is_brought_up_to_date() {
     saver.close().await.expect("closed");
     let raw = Connection::open(dir.file()).expect("a file");
     raw.execute_batch(
-        "DROP TRIGGER superstep_head_added; DROP TRIGGER superstep_head_removed; \
-         DROP TABLE superstep_threads; DELETE FROM superstep_schema; \
+        "DROP TRIGGER superstep_head_added; DROP TRIGGER superstep_head_changed; \
+         DROP TRIGGER superstep_head_removed; DROP TRIGGER superstep_write_added; \
+         DROP TRIGGER superstep_write_changed; DROP TRIGGER superstep_write_removed; \
+         DROP TABLE superstep_tags; DROP TABLE superstep_threads; DELETE FROM superstep_schema; \
          INSERT INTO superstep_schema VALUES (1); \
          CREATE TABLE superstep_threads (thread_id TEXT PRIMARY KEY, head TEXT NOT NULL) WITHOUT ROWID; \
          INSERT INTO superstep_threads SELECT thread_id, checkpoint_id FROM checkpoints; \
@@ -95,7 +97,7 @@ async fn a_file_of_our_first_version_is_brought_up_to_date() {
     }
     let raw = Connection::open(dir.file()).expect("a file");
     let version = "SELECT v FROM superstep_schema";
-    assert_eq!(raw.query_row(version, [], |row| row.get::<_, i64>(0)).expect("a version"), 2);
+    assert_eq!(raw.query_row(version, [], |row| row.get::<_, i64>(0)).expect("a version"), 3);
 }
 
 /// Files of the reference before 3.1.2 have no `task_path`, and none has our list of heads.

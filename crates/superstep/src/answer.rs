@@ -2,9 +2,7 @@
 
 mod schema;
 
-use superstep_checkpoint::{
-    AnyCheckpointer, Blob, Interrupt, InterruptId, Stored, TaskWrites, Value,
-};
+use superstep_checkpoint::{AnyCheckpointer, Blob, Interrupt, InterruptId, TaskWrites, Value};
 
 use crate::engine::OpenThread;
 use crate::engine::names::RESUME;
@@ -57,7 +55,7 @@ pub async fn answer(
         return Err(RunError::Resume { message, pending: Vec::new() });
     };
     let open = OpenThread::new(&head)?;
-    let pending = questions(&head, &open)?;
+    let pending = head.open_questions()?;
     let refuse = |message: String| RunError::Resume { message, pending: pending.clone() };
     let question = choose(&pending, id).map_err(refuse)?.clone();
     if let Some(schema) = &question.response_schema {
@@ -77,12 +75,6 @@ pub async fn answer(
     }
     saver.put_writes(thread, "", head.checkpoint.id, writes).await?;
     Ok(question)
-}
-
-fn questions(head: &Stored, open: &OpenThread<'_>) -> Result<Vec<Interrupt>, RunError> {
-    let mut all = head.open_questions()?;
-    all.retain(|question| !open.is_answered(&question.id));
-    Ok(all)
 }
 
 fn choose<'a>(pending: &'a [Interrupt], id: Option<&InterruptId>) -> Result<&'a Interrupt, String> {

@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use super::{Line, Row, Threads};
 use crate::wire::{self, Removal, Row as Known};
 use crate::{
-    CheckpointId, Error, Inventory, Keep, Prune, Stored, StoredKey, ThreadCursor, ThreadInfo,
-    ThreadPage, ThreadQuery,
+    CheckpointId, Error, Inventory, Keep, Prune, StoredKey, ThreadInfo, ThreadPage, ThreadQuery,
 };
 
 pub(super) fn copy_thread(threads: &mut Threads, from: &str, to: &str) -> Result<(), Error> {
@@ -104,26 +103,14 @@ pub(super) fn threads(threads: &Threads, query: &ThreadQuery) -> ThreadPage {
         })
         .collect();
     heads.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(b.1)));
-    let more = heads.len() > query.limit;
-    heads.truncate(query.limit);
-    let threads: Vec<_> =
-        heads.into_iter().map(|(_, thread, row)| info(row.stored(thread, &"".into()))).collect();
-    let next = threads
-        .last()
-        .filter(|_| more)
-        .map(|last: &ThreadInfo| ThreadCursor { head: last.head, thread: last.thread.clone() });
-    ThreadPage { threads, next }
-}
-
-fn info(head: Stored) -> ThreadInfo {
-    let questions = head.open_questions();
-    ThreadInfo {
-        thread: head.thread,
-        head: head.checkpoint.id,
-        metadata: Some(head.metadata),
-        damage: questions.as_ref().err().map(ToString::to_string),
-        pending: questions.unwrap_or_default(),
+    let mut page = ThreadPage::default();
+    for (_, thread, row) in heads {
+        let info = ThreadInfo::of(row.stored(thread, &"".into()));
+        if query.matches(&info) && !page.add(info, query.limit) {
+            break;
+        }
     }
+    page
 }
 
 /// The names of everything. Writes are kept in the row of their checkpoint, so none can be without one.

@@ -11,6 +11,7 @@
 //! | metadata as JSON | [`metadata_to_json`], [`metadata_from_json`] |
 //! | the slots of writes, and what a writer expects in them | [`slots`], [`expectations`], [`overtaken`] |
 //! | which checkpoints may go | [`thin_out`], [`remove_runs`] |
+//! | finding threads by their metadata | [`tags`] |
 //! | naming the checkpoint that cannot be read | [`damaged`] |
 
 mod checkpoint;
@@ -27,8 +28,7 @@ pub use removal::{Removal, Row, is_of_runs, remove_runs, thin_out};
 use std::sync::Arc;
 
 use crate::{
-    Blob, CheckpointId, Error, Expected, Interrupt, InterruptId, PendingWrite, Put, TaskId,
-    TaskWrites, reserved_index,
+    Blob, CheckpointId, Error, Expected, Metadata, Put, TaskId, TaskWrites, Value, reserved_index,
 };
 
 /// A slot of a write, and whether a value that is already there gives way.
@@ -116,29 +116,25 @@ pub fn broken_chain(
     damaged(thread, ns, missing, &Error::Codec(why))
 }
 
-/// See [`Stored::open_questions`](crate::Stored::open_questions).
-///
-/// # Errors
-/// The stored bytes are no list of questions.
-pub fn open_questions(writes: &[PendingWrite]) -> Result<Vec<Interrupt>, Error> {
-    let claim = writes.iter().find(|write| write.task == TaskId::CLAIM);
-    let claim = claim.map(|claim| claim.value.to_value()).transpose()?;
-    let answers = claim.as_ref().and_then(|claim| claim.get("answers"));
-    let is_claimed = |id: &InterruptId| answers.is_some_and(|all| all.get(id.as_str()).is_some());
-    let mut open: Vec<Interrupt> = Vec::new();
-    for asked in writes.iter().filter(|write| &*write.channel == "__interrupt__") {
-        let is_output = |write: &PendingWrite| write.task == asked.task && write.index >= 0;
-        if writes.iter().any(|write| is_output(write) && &*write.channel != "__error_source_node__")
-        {
-            continue;
-        }
-        for question in Interrupt::list_from(&asked.value.to_value()?)? {
-            if !is_claimed(&question.id) && !open.iter().any(|known| known.id == question.id) {
-                open.push(question);
-            }
-        }
-    }
-    Ok(open)
+/// The key and the text by which a saver may look a thread up, for a value that a caller attached to its head. `None` for values
+/// that are compared one thread after the other: lists, maps, floats and whatever is long.
+pub fn tag(key: &str, value: &Value) -> Option<(String, String)> {
+    const LENGTH_MAX: usize = 200;
+    let text = match value {
+        Value::Bool(value) => value.to_string(),
+        Value::Int(value) => value.to_string(),
+        // In quotes, so that no text is taken for a number.
+        Value::Str(text) => format!("\"{text}\""),
+        _ => return None,
+    };
+    let is_own = ["source", "step", "parents"].contains(&key);
+    let is_short = key.len() <= LENGTH_MAX && text.len() <= LENGTH_MAX;
+    (!is_own && is_short && !text.contains('\0')).then(|| (key.to_owned(), text))
+}
+
+/// Everything by which a saver may look up the thread whose head has this metadata; see [`tag`].
+pub fn tags(metadata: &Metadata) -> impl Iterator<Item = (String, String)> {
+    metadata.extra.iter().filter_map(|(key, value)| tag(key, value))
 }
 
 #[cfg(test)]

@@ -51,7 +51,7 @@ pub(crate) async fn run(args: Args, out: Out) -> Result<ExitCode, Fail> {
 /// The commands that need a database as it is.
 async fn on_threads(command: Cmd, db: &Db, out: Out) -> Result<ExitCode, Fail> {
     match command {
-        Cmd::Threads { limit, after } => threads::threads(db, limit, after.as_deref(), out).await?,
+        Cmd::Threads(args) => threads::threads(db, args, out).await?,
         Cmd::Inbox => threads::inbox(db, out).await?,
         Cmd::Show { thread, at } => thread::show(db, &thread, at.as_deref(), out).await?,
         Cmd::History { thread, ns } => thread::history(db, &thread, &ns, out).await?,

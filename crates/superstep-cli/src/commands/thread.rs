@@ -43,7 +43,7 @@ pub(super) async fn show(db: &Db, thread: &str, at: Option<&str>, out: Out) -> R
         }
     };
     let (values, rebuilt) = look::values(&db.saver, &stored).await?;
-    let (status, next) = (look::status(&stored)?, look::next(&stored));
+    let (status, next) = (stored.status()?, look::next(&stored)?);
     let tasks = look::tasks(&stored)?;
     let questions = stored.open_questions()?;
     let json = json!({
@@ -116,66 +116,87 @@ fn indented(value: &Json) -> String {
     text.replace('\n', "\n  ")
 }
 
-/// The checkpoints of a thread as a tree: branches stand further to the right.
+/// The checkpoints of a thread as a tree, the oldest first. Each branch has a rail of its own to the right of the line it left.
 pub(super) async fn history(db: &Db, thread: &str, ns: &str, out: Out) -> Result<(), Fail> {
     let all = checkpoints(db, thread, ns).await?;
     let head = all[0].checkpoint.id;
-    let known: BTreeSet<CheckpointId> = all.iter().map(|stored| stored.checkpoint.id).collect();
+    let tree = tree(&all);
+    let mut entries = Vec::new();
+    for (stored, rail) in &tree {
+        entries.push((entry(stored, rail.depth)?, *rail, look::next(stored)?));
+    }
+    let listed: Vec<&Json> = entries.iter().map(|(json, ..)| json).collect();
+    let json =
+        json!({ "thread": thread, "ns": ns, "head": head.to_string(), "checkpoints": listed });
+    out.either(&json, || {
+        let lines = tree.iter().zip(&entries);
+        lines.map(|((stored, _), (_, rail, next))| line(stored, *rail, next, head, out)).collect()
+    })
+}
+
+/// Where a checkpoint stands in the drawing.
+#[derive(Clone, Copy)]
+struct Rail {
+    /// How many lines go on to the left of it.
+    depth: usize,
+    /// Whether it is the first of a branch.
+    is_first: bool,
+}
+
+/// The checkpoints in the order in which they are drawn: branches before the line that goes on, so that they stand where they
+/// begin.
+fn tree(newest_first: &[Stored]) -> Vec<(&Stored, Rail)> {
+    let known: BTreeSet<CheckpointId> =
+        newest_first.iter().map(|stored| stored.checkpoint.id).collect();
     let mut children: BTreeMap<Option<CheckpointId>, Vec<&Stored>> = BTreeMap::new();
-    for stored in all.iter().rev() {
+    for stored in newest_first.iter().rev() {
         // What continues nothing that is stored begins a tree of its own.
         let parent = stored.parent.filter(|parent| known.contains(parent));
         children.entry(parent).or_default().push(stored);
     }
-    let json = json!({ "thread": thread, "ns": ns, "head": head.to_string(), "checkpoints": all.iter().rev().map(entry).collect::<Vec<_>>() });
-    out.either(&json, || {
-        let mut text = String::new();
-        // Not by recursion: a thread may have many thousands of checkpoints.
-        let roots = children.get(&None).into_iter().flatten().rev();
-        let mut stack: Vec<(&Stored, usize)> = roots.map(|stored| (*stored, 0)).collect();
-        let mut shown = BTreeSet::new();
-        while let Some((stored, depth)) = stack.pop() {
-            if !shown.insert(stored.checkpoint.id) {
-                continue;
-            }
-            text.push_str(&history_line(stored, depth, head, out));
-            let next = children.get(&Some(stored.checkpoint.id)).map_or(&[][..], |next| next);
-            // The line that leads on from here comes last, so that branches stand where they begin.
-            let (line, forks) = match next.split_last() {
-                Some((line, forks)) => (Some(*line), forks),
-                None => (None, &[][..]),
-            };
-            stack.extend(line.map(|line| (line, depth)));
-            stack.extend(forks.iter().rev().map(|fork| (*fork, depth + 1)));
+    let roots = children.remove(&None).unwrap_or_default().into_iter().rev();
+    let mut stack: Vec<(&Stored, Rail)> =
+        roots.map(|stored| (stored, Rail { depth: 0, is_first: false })).collect();
+    let mut drawn = Vec::new();
+    // Not by recursion: a thread may have many thousands of checkpoints. Taking the children out ends a ring of parents.
+    while let Some((stored, rail)) = stack.pop() {
+        drawn.push((stored, rail));
+        let mut next = children.remove(&Some(stored.checkpoint.id)).unwrap_or_default();
+        if let Some(line) = next.pop() {
+            stack.push((line, Rail { is_first: false, ..rail }));
         }
-        text
-    })
+        let branch = Rail { depth: rail.depth + 1, is_first: true };
+        stack.extend(next.iter().rev().map(|stored| (*stored, branch)));
+    }
+    drawn
 }
 
-fn entry(stored: &Stored) -> Json {
-    let questions = stored.open_questions().unwrap_or_default();
-    json!({
+fn entry(stored: &Stored, depth: usize) -> Result<Json, Fail> {
+    let questions = stored.open_questions()?;
+    Ok(json!({
         "id": stored.checkpoint.id.to_string(),
         "parent": stored.parent.map(|id| id.to_string()),
+        "depth": depth,
         "ts": stored.checkpoint.ts,
         "source": stored.metadata.source.as_str(),
         "step": stored.metadata.step,
-        "next": look::next(stored),
+        "next": look::next(stored)?,
         "questions": questions.iter().map(readable::question).collect::<Vec<_>>(),
         "updated_channels": stored.checkpoint.updated_channels.as_ref().map(|names| names.iter().map(ToString::to_string).collect::<Vec<_>>()),
-    })
+    }))
 }
 
-fn history_line(stored: &Stored, depth: usize, head: CheckpointId, out: Out) -> String {
+fn line(stored: &Stored, rail: Rail, next: &[String], head: CheckpointId, out: Out) -> String {
     let id = stored.checkpoint.id;
-    let branch =
-        if depth == 0 { String::new() } else { format!("{}└─ ", "   ".repeat(depth - 1)) };
-    let next = look::next(stored);
+    let rails = match rail.depth.checked_sub(1) {
+        Some(others) if rail.is_first => format!("{}├─", "│ ".repeat(others)),
+        _ => "│ ".repeat(rail.depth),
+    };
     let next = if next.is_empty() { out.dim("end") } else { format!("next: {}", next.join(", ")) };
     let mark = if id == head { out.good("  (head)") } else { String::new() };
     let metadata = &stored.metadata;
     let (step, source) = (metadata.step, metadata.source.as_str());
-    format!("{branch}{id}  step {step:>3}  {source:<6}  {next}{mark}\n")
+    format!("{rails}● {id}  step {step:>3}  {source:<6}  {next}{mark}\n")
 }
 
 /// What differs in the values of two checkpoints.

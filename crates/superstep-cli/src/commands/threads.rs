@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
-use superstep_checkpoint::{CheckpointId, Error, ThreadCursor, ThreadInfo, ThreadQuery};
+use superstep_checkpoint::{
+    CheckpointId, Error, ThreadCursor, ThreadInfo, ThreadQuery, ThreadStatus,
+};
 
+use crate::args::ThreadsArgs;
 use crate::db::Db;
-use crate::look::{self, Status};
+use crate::look;
 use crate::out::{Fail, Out, brief, tame};
 use crate::readable;
 use crate::time;
@@ -16,30 +19,25 @@ const PAGE: usize = 200;
 
 struct Line {
     info: ThreadInfo,
-    status: Result<Status, String>,
     next: Vec<String>,
     errors: Vec<String>,
 }
 
+/// A line of the list. Only threads that are ready or have failed have more to tell than the list does.
 async fn line(db: &Db, info: ThreadInfo) -> Result<Line, Fail> {
-    let mut line = Line { status: Err(String::new()), next: Vec::new(), errors: Vec::new(), info };
-    let read = match &line.info.damage {
-        Some(damage) => Err(damage.clone()),
-        None => match db.saver.get(&line.info.thread, "", Some(line.info.head)).await {
-            Ok(Some(stored)) => Ok(stored),
-            Ok(None) => Err("it was deleted meanwhile".to_owned()),
-            Err(Error::Codec(damage)) => Err(damage),
-            Err(other) => return Err(other.into()),
-        },
-    };
-    match read {
-        Err(damage) => line.status = Err(damage),
-        Ok(stored) => {
-            line.status = look::status(&stored).map_err(|error| error.to_string());
-            line.next = look::next(&stored);
-            let tasks = look::tasks(&stored).unwrap_or_default();
+    let mut line = Line { next: Vec::new(), errors: Vec::new(), info };
+    if let Some(ThreadStatus::Done) | None = line.info.status {
+        return Ok(line);
+    }
+    match db.saver.get(&line.info.thread, "", Some(line.info.head)).await {
+        Ok(Some(stored)) => {
+            line.next = look::next(&stored)?;
+            let tasks = look::tasks(&stored)?;
             line.errors = tasks.into_iter().filter_map(|task| task.error).collect();
         }
+        Ok(None) => line.info.status = None,
+        Err(Error::Codec(damage)) => (line.info.status, line.info.damage) = (None, Some(damage)),
+        Err(other) => return Err(other.into()),
     }
     Ok(line)
 }
@@ -49,31 +47,39 @@ impl Line {
         let info = &self.info;
         json!({
             "thread": &*info.thread,
-            "status": self.status.as_ref().map_or("damaged", |status| status.as_str()),
+            "status": info.status.map_or("damaged", ThreadStatus::as_str),
             "head": info.head.to_string(),
             "updated_at": info.updated_at().map(time::iso),
             "step": info.metadata.as_ref().map(|metadata| metadata.step),
             "next": self.next,
             "questions": info.pending.iter().map(readable::question).collect::<Vec<_>>(),
             "errors": self.errors,
-            "damage": self.status.as_ref().err(),
+            "damage": info.damage,
         })
     }
 
     fn to_text(&self, out: Out) -> String {
         let info = &self.info;
         let when = info.updated_at().map(time::iso).unwrap_or_default();
-        let (word, about) = match &self.status {
-            Err(damage) => (out.bad("damaged"), brief(damage, 100)),
-            Ok(Status::Done) => (out.good("done   "), String::new()),
-            Ok(Status::Ready) => (out.bold("ready  "), format!("next: {}", self.next.join(", "))),
-            Ok(Status::Failed) => (out.bad("failed "), brief(&self.errors.join("; "), 100)),
-            Ok(Status::Waiting) => {
-                let asked = info
-                    .pending
-                    .iter()
-                    .map(|asked| readable::plain(&readable::readable(&asked.value)));
-                (out.ask("waiting"), brief(&asked.collect::<Vec<_>>().join("; "), 100))
+        let asked = || {
+            let asked = info.pending.iter();
+            let asked = asked.map(|asked| readable::plain(&readable::readable(&asked.value)));
+            asked.collect::<Vec<_>>().join("; ")
+        };
+        let (word, about) = match info.status {
+            Some(ThreadStatus::Done) => (out.good("done   "), String::new()),
+            Some(ThreadStatus::Failed) => (out.bad("failed "), brief(&self.errors.join("; "), 100)),
+            Some(ThreadStatus::Waiting) => (out.ask("waiting"), brief(&asked(), 100)),
+            Some(_) if info.pending.is_empty() => {
+                (out.bold("ready  "), format!("next: {}", self.next.join(", ")))
+            }
+            Some(_) => {
+                let about = format!("next: {}; asks: {}", self.next.join(", "), asked());
+                (out.bold("ready  "), brief(&about, 100))
+            }
+            None => {
+                let damage = info.damage.as_deref().unwrap_or("it was deleted meanwhile");
+                (out.bad("damaged"), brief(damage, 100))
             }
         };
         format!("{word}  {}  {}  {about}\n", out.dim(when), out.bold(tame(&info.thread)))
@@ -81,14 +87,12 @@ impl Line {
 }
 
 /// A page of the list of threads.
-pub(super) async fn threads(
-    db: &Db,
-    limit: usize,
-    after: Option<&str>,
-    out: Out,
-) -> Result<(), Fail> {
-    let mut query = ThreadQuery::new(limit.max(1));
-    if let Some(after) = after {
+pub(super) async fn threads(db: &Db, args: ThreadsArgs, out: Out) -> Result<(), Fail> {
+    let mut query = ThreadQuery::new(args.limit.max(1));
+    query.status = args.status;
+    query.questions = args.questions.then_some(true);
+    query.metadata = args.metadata.into_iter().map(|(key, value)| (key, value.into())).collect();
+    if let Some(after) = &args.after {
         query = query.after(cursor(after)?);
     }
     let page = db.saver.threads(query).await?;
@@ -125,7 +129,7 @@ pub(super) async fn inbox(db: &Db, out: Out) -> Result<(), Fail> {
     let mut damaged: Vec<Arc<str>> = Vec::new();
     let mut after = None;
     loop {
-        let mut query = ThreadQuery::new(PAGE);
+        let mut query = ThreadQuery::new(PAGE).questions(true);
         if let Some(cursor) = after {
             query = query.after(cursor);
         }

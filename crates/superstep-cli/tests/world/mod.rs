@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test file uses some of it")]
 
+pub(crate) mod server;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -147,11 +149,16 @@ pub(crate) fn python_db(dir: &Dir) -> Option<String> {
 
 /// What LangGraph says that makes threads in a database, or goes on with one of them; nothing if there is no Python that has it.
 pub(crate) fn python(database: &str, task: &[&str]) -> Option<String> {
+    python_script("threads.py", database, task)
+}
+
+/// What one of the programs in `tests/python` says; nothing if there is no Python that has LangGraph.
+pub(crate) fn python_script(script: &str, database: &str, task: &[&str]) -> Option<String> {
     let Ok(python) = std::env::var("SUPERSTEP_TEST_PYTHON") else {
         println!("NOT RUN: set SUPERSTEP_TEST_PYTHON to a Python that has LangGraph");
         return None;
     };
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/threads.py");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python").join(script);
     let output = Command::new(python).arg(script).arg(database).args(task).output();
     Some(said(&output.expect("Python")))
 }

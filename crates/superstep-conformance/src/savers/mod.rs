@@ -7,6 +7,7 @@ pub(crate) mod kit;
 mod list;
 mod maintain;
 mod put;
+mod status;
 mod writers;
 mod writes;
 
@@ -122,6 +123,11 @@ cases! {
         threads_that_were_deleted_are_not_listed,
         threads_are_not_moved_by_what_is_stored_late,
         everything_that_is_stored_is_named;
+    status:
+        threads_tell_their_status,
+        dispatches_and_joins_count_for_the_status,
+        the_status_follows_every_change,
+        threads_are_found_by_metadata;
     delta:
         writes_come_oldest_first,
         the_seed_is_the_nearest_value,

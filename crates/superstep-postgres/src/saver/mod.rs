@@ -9,6 +9,7 @@ mod rows;
 mod schema;
 mod store;
 mod threads;
+mod verdicts;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -73,6 +73,14 @@ struct Parts<'a> {
 
 /// The checkpoints in the rows of [`whole_checkpoints`], or an error that names the one that cannot be read.
 pub(super) fn stored(rows: &[Row]) -> Result<Vec<Stored>, Error> {
+    each(rows)?.into_iter().map(|(_, stored)| stored).collect()
+}
+
+/// A checkpoint that can be read or not, and its place among those that were asked for.
+pub(super) type Placed = (i64, Result<Stored, Error>);
+
+/// Each checkpoint in the rows of [`whole_checkpoints`] with its place, or an error that names it if it cannot be read.
+pub(super) fn each(rows: &[Row]) -> Result<Vec<Placed>, Error> {
     let mut all: BTreeMap<i64, Parts<'_>> = BTreeMap::new();
     for row in rows {
         let parts = all.entry(column(row, "nth")?).or_default();
@@ -83,7 +91,7 @@ pub(super) fn stored(rows: &[Row]) -> Result<Vec<Stored>, Error> {
             _ => parts.sends.push(row),
         }
     }
-    all.values().map(whole).collect()
+    Ok(all.iter().map(|(nth, parts)| (*nth, whole(parts))).collect())
 }
 
 fn whole(parts: &Parts<'_>) -> Result<Stored, Error> {
@@ -215,26 +223,4 @@ fn write(row: &Row) -> Result<PendingWrite, Error> {
 fn sort(writes: &mut [PendingWrite]) {
     writes
         .sort_by(|a, b| a.path.cmp(&b.path).then(a.task.cmp(&b.task)).then(a.index.cmp(&b.index)));
-}
-
-/// The writes in a row that has all of those beside a checkpoint.
-pub(super) fn writes(row: &Row) -> Result<Vec<PendingWrite>, Error> {
-    let Some(tasks) = column::<Option<Vec<&str>>>(row, "tasks")? else { return Ok(Vec::new()) };
-    let paths: Vec<&str> = column(row, "paths")?;
-    let slots: Vec<i32> = column(row, "slots")?;
-    let channels: Vec<&str> = column(row, "channels")?;
-    let types: Vec<Option<&str>> = column(row, "types")?;
-    let values: Vec<Option<&[u8]>> = column(row, "values")?;
-    let mut writes = Vec::with_capacity(tasks.len());
-    for (nth, task) in tasks.into_iter().enumerate() {
-        writes.push(PendingWrite {
-            task: task.parse()?,
-            path: paths[nth].to_owned(),
-            index: slots[nth].into(),
-            channel: channels[nth].into(),
-            value: blob(types[nth], values[nth]),
-        });
-    }
-    sort(&mut writes);
-    Ok(writes)
 }

@@ -8,6 +8,7 @@ use crate::failure::Failure;
 use crate::migrate::{self, Plan};
 
 use super::threads::{Listing, head_of, names_of_threads};
+use super::verdicts::lock_of;
 
 /// Also the step with number 0.
 const MIGRATIONS: &str = "CREATE TABLE IF NOT EXISTS checkpoint_migrations (v INTEGER PRIMARY KEY)";
@@ -60,10 +61,17 @@ const PLAN: Plan<'_> = Plan {
 /// Also the first step of ours.
 const OURS: &str = "CREATE TABLE IF NOT EXISTS superstep_schema (v INTEGER PRIMARY KEY)";
 
-/// In which second and a half each thread was changed last: the first ten characters of the id of its head. So few of many
-/// supersteps have anything to do here. Kept up to date by triggers, so that it holds whoever writes.
+/// The list of threads: when each was changed last, and what was found at its head.
 ///
-/// The step counts itself, so that it is taken as a whole.
+/// - `moment`: the first ten characters of the id of the head, which stand for a second and a half. So few of many supersteps
+///   have anything to do here.
+/// - `verdict`: what was found at the head, or nothing if it has changed since; see [`verdicts`](super::verdicts). Supersteps
+///   that follow each other find nothing, and change nothing.
+/// - `superstep_tags`: what was attached to the head, to find threads by. As old as the verdict.
+///
+/// Kept up to date by triggers, so that it holds whoever writes.
+///
+/// The step counts itself, so that it is taken as a whole. The one before it made a list without verdicts.
 ///
 /// The triggers run with the rights of whoever made them and find these tables where they are, so that nobody who may write
 /// checkpoints has to know of the list. Temporary tables come last: else somebody could have his own taken for it.
@@ -72,26 +80,58 @@ const LIST: Plan<'_> = Plan {
     first: OURS,
     steps: &[
         OURS,
+        "SELECT 1",
         concat!(
-            "CREATE TABLE superstep_threads (thread_id TEXT PRIMARY KEY, moment TEXT COLLATE \"C\" NOT NULL);
-            CREATE INDEX superstep_threads_by_moment ON superstep_threads (moment DESC);
+            "DROP TABLE IF EXISTS superstep_threads;
+            DROP FUNCTION IF EXISTS superstep_head_added CASCADE;
+            DROP FUNCTION IF EXISTS superstep_heads_removed CASCADE;
+            CREATE TABLE superstep_threads (
+                thread_id TEXT PRIMARY KEY, moment TEXT COLLATE \"C\" NOT NULL, verdict TEXT COLLATE \"C\" NOT NULL DEFAULT ''
+            );
+            CREATE INDEX superstep_threads_by_verdict ON superstep_threads (verdict, moment DESC);
+            CREATE TABLE superstep_tags (
+                thread_id TEXT, name TEXT, value TEXT COLLATE \"C\" NOT NULL, moment TEXT COLLATE \"C\" NOT NULL,
+                PRIMARY KEY (thread_id, name)
+            );
+            CREATE INDEX superstep_tags_by_value ON superstep_tags (name, value, moment DESC);
             CREATE FUNCTION superstep_head_added() RETURNS trigger LANGUAGE plpgsql AS $$
             BEGIN
+                PERFORM ", lock_of!("shared", "NEW.thread_id"), ";
                 IF NOT EXISTS (
-                    SELECT FROM superstep_threads WHERE thread_id = NEW.thread_id AND moment >= left(NEW.checkpoint_id, 10)
+                    SELECT FROM superstep_threads
+                    WHERE thread_id = NEW.thread_id AND moment >= left(NEW.checkpoint_id, 10) AND verdict = ''
                 ) THEN
-                    INSERT INTO superstep_threads AS t VALUES (NEW.thread_id, left(NEW.checkpoint_id, 10))
-                    ON CONFLICT (thread_id) DO UPDATE SET moment = excluded.moment WHERE t.moment < excluded.moment;
+                    INSERT INTO superstep_threads AS t (thread_id, moment) VALUES (NEW.thread_id, left(NEW.checkpoint_id, 10))
+                    ON CONFLICT (thread_id) DO UPDATE SET moment = greatest(t.moment, excluded.moment), verdict = '';
+                    UPDATE superstep_tags SET moment = left(NEW.checkpoint_id, 10)
+                    WHERE thread_id = NEW.thread_id AND moment < left(NEW.checkpoint_id, 10);
                 END IF;
+                RETURN NULL;
+            END $$;
+            CREATE FUNCTION superstep_head_changed() RETURNS trigger LANGUAGE plpgsql AS $$
+            BEGIN
+                PERFORM ", lock_of!("shared", "NEW.thread_id"), ";
+                UPDATE superstep_threads SET verdict = '' WHERE thread_id = NEW.thread_id AND verdict <> '';
                 RETURN NULL;
             END $$;
             CREATE FUNCTION superstep_heads_removed() RETURNS trigger LANGUAGE plpgsql AS $$
             BEGIN
-                DELETE FROM superstep_threads t USING gone g WHERE t.thread_id = g.thread_id AND g.checkpoint_ns = '';
-                INSERT INTO superstep_threads AS t SELECT g.thread_id, left(h.head, 10)
-                FROM (SELECT DISTINCT thread_id FROM gone WHERE checkpoint_ns = '') g CROSS JOIN LATERAL ",
+                PERFORM ", lock_of!("shared", "g.thread_id"), "
+                FROM (SELECT DISTINCT thread_id FROM changed WHERE checkpoint_ns = '') g;
+                DELETE FROM superstep_tags t USING changed g WHERE t.thread_id = g.thread_id AND g.checkpoint_ns = '';
+                DELETE FROM superstep_threads t USING changed g WHERE t.thread_id = g.thread_id AND g.checkpoint_ns = '';
+                INSERT INTO superstep_threads AS t (thread_id, moment) SELECT g.thread_id, left(h.head, 10)
+                FROM (SELECT DISTINCT thread_id FROM changed WHERE checkpoint_ns = '') g CROSS JOIN LATERAL ",
             head_of!("g.thread_id"),
-            " h ON CONFLICT (thread_id) DO UPDATE SET moment = excluded.moment WHERE t.moment < excluded.moment;
+            " h ON CONFLICT (thread_id) DO UPDATE SET moment = greatest(t.moment, excluded.moment), verdict = '';
+                RETURN NULL;
+            END $$;
+            CREATE FUNCTION superstep_writes_changed() RETURNS trigger LANGUAGE plpgsql AS $$
+            BEGIN
+                PERFORM ", lock_of!("shared", "g.thread_id"), "
+                FROM (SELECT DISTINCT thread_id FROM changed WHERE checkpoint_ns = '') g;
+                UPDATE superstep_threads SET verdict = '' WHERE verdict <> ''
+                    AND thread_id = ANY(ARRAY(SELECT thread_id FROM changed WHERE checkpoint_ns = ''));
                 RETURN NULL;
             END $$;
             DO $$
@@ -101,19 +141,30 @@ const LIST: Plan<'_> = Plan {
                     JOIN pg_namespace n ON n.oid = c.relnamespace
                     WHERE c.oid IN ('checkpoints'::regclass, 'superstep_threads'::regclass)
                 );
+                name text;
             BEGIN
-                EXECUTE 'ALTER FUNCTION superstep_head_added() SECURITY DEFINER SET search_path = ' || path;
-                EXECUTE 'ALTER FUNCTION superstep_heads_removed() SECURITY DEFINER SET search_path = ' || path;
+                FOREACH name IN ARRAY ARRAY['head_added', 'head_changed', 'heads_removed', 'writes_changed'] LOOP
+                    EXECUTE 'ALTER FUNCTION superstep_' || name || '() SECURITY DEFINER SET search_path = ' || path;
+                END LOOP;
             END $$;
             CREATE TRIGGER superstep_head_added AFTER INSERT ON checkpoints FOR EACH ROW
                 WHEN (NEW.checkpoint_ns = '') EXECUTE FUNCTION superstep_head_added();
-            CREATE TRIGGER superstep_heads_removed AFTER DELETE ON checkpoints REFERENCING OLD TABLE AS gone
-                FOR EACH STATEMENT EXECUTE FUNCTION superstep_heads_removed();",
+            CREATE TRIGGER superstep_head_changed AFTER UPDATE ON checkpoints FOR EACH ROW
+                WHEN (NEW.checkpoint_ns = '') EXECUTE FUNCTION superstep_head_changed();
+            CREATE TRIGGER superstep_heads_removed AFTER DELETE ON checkpoints REFERENCING OLD TABLE AS changed
+                FOR EACH STATEMENT EXECUTE FUNCTION superstep_heads_removed();
+            CREATE TRIGGER superstep_writes_added AFTER INSERT ON checkpoint_writes REFERENCING NEW TABLE AS changed
+                FOR EACH STATEMENT EXECUTE FUNCTION superstep_writes_changed();
+            CREATE TRIGGER superstep_writes_changed AFTER UPDATE ON checkpoint_writes REFERENCING NEW TABLE AS changed
+                FOR EACH STATEMENT EXECUTE FUNCTION superstep_writes_changed();
+            CREATE TRIGGER superstep_writes_removed AFTER DELETE ON checkpoint_writes REFERENCING OLD TABLE AS changed
+                FOR EACH STATEMENT EXECUTE FUNCTION superstep_writes_changed();",
             names_of_threads!(),
-            "INSERT INTO superstep_threads SELECT n.thread_id, left(h.head, 10) FROM names n CROSS JOIN LATERAL ",
+            "INSERT INTO superstep_threads (thread_id, moment)
+            SELECT n.thread_id, left(h.head, 10) FROM names n CROSS JOIN LATERAL ",
             head_of!("n.thread_id"),
             " h;
-            INSERT INTO superstep_schema VALUES (1)"
+            INSERT INTO superstep_schema VALUES (2)"
         ),
     ],
 };
@@ -138,7 +189,7 @@ pub(super) async fn prepare(db: &Db) -> Result<Listing, Error> {
 pub(super) async fn verify(db: &Db) -> Result<Listing, Error> {
     refuse_shallow(db).await?;
     migrate::verify(db, PLAN).await?;
-    Ok(if migrate::is_done(db, LIST).await? { Listing::Kept } else { Listing::Walked })
+    Ok(if migrate::is_done(db, LIST).await? { Listing::Read } else { Listing::Walked })
 }
 
 /// The columns of long values that are ours to change, if the server knows LZ4 and nobody has said how they are compressed.
@@ -185,6 +236,7 @@ async fn ask(db: &Db, sql: &str) -> Result<bool, Error> {
 /// Whether we may add a table and triggers to what somebody else may have made.
 async fn may_add(db: &Db) -> Result<bool, Error> {
     let sql = "SELECT NOT pg_is_in_recovery() AND has_table_privilege('checkpoints', 'TRIGGER')
+        AND has_table_privilege('checkpoint_writes', 'TRIGGER')
         AND coalesce(has_schema_privilege(current_schema(), 'CREATE'), false)
         AND EXISTS (SELECT FROM pg_language WHERE lanname = 'plpgsql')";
     ask(db, sql).await

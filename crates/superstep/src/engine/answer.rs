@@ -492,15 +492,6 @@ impl<'a> OpenThread<'a> {
         Ok(Self { pending: Pending::from_stored(&head.writes)?, head, packets })
     }
 
-    /// Whether a task has the answer to this question already, and has not run since.
-    pub(crate) fn is_answered(&self, id: &InterruptId) -> bool {
-        self.pending.asking(id).any(|(task, record)| {
-            let ns = self.namespace(task, &record.path);
-            let mut before = 0..record.answers().len();
-            ns.is_some_and(|ns| before.any(|k| ids::interrupt_id(&ns, k) == *id))
-        })
-    }
-
     /// The task whose own question this is; nothing if it was asked by a graph or a call inside one, or if that cannot be told.
     pub(crate) fn own(&self, id: &InterruptId) -> Option<Own> {
         let (task, record) = self.pending.asking(id).find(|(task, record)| {

@@ -25,11 +25,7 @@ pub(crate) fn task_id(checkpoint: CheckpointId, parts: &[&str]) -> TaskId {
 
 /// The id of the question that a task asks when it already has `answers` answers.
 pub(crate) fn interrupt_id(task_ns: &str, answers: usize) -> InterruptId {
-    let hash = match answers {
-        0 => xxh3_128(task_ns.as_bytes()),
-        _ => xxh3_128(format!("{task_ns}{LEVEL}{answers}").as_bytes()),
-    };
-    InterruptId::new(format!("{hash:032x}"))
+    InterruptId::of_task(task_ns, answers)
 }
 
 /// Where node `node` stands in the graph with namespace `ns`.

@@ -1,0 +1,354 @@
+//! What the head of a thread tells about the thread, without its graph.
+//!
+//! A graph stores which of its nodes are due in channels whose names say so: `__start__`, `branch:to:NODE`,
+//! `join:MEMBERS:NODE` and `__pregel_tasks`. The writes beside the head tell what became of their tasks since.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::{
+    Blob, Checkpoint, Error, Ext, Interrupt, InterruptId, PendingWrite, Stored, TaskId, Value,
+};
+
+/// What the next run of a thread would find.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum ThreadStatus {
+    /// Nothing is left to run. The thread takes new input.
+    Done,
+    /// A run with no input goes on: the thread was drained or its process ended, a run is working on it now, or an answer was
+    /// left for the next run. Some tasks may have open questions.
+    Ready,
+    /// Every task that is not finished has a question, and no answer is there to go on with.
+    Waiting,
+    /// A task failed. A run with no input tries it again.
+    Failed,
+}
+
+impl ThreadStatus {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Done, Self::Ready, Self::Waiting, Self::Failed];
+
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Ready => "ready",
+            Self::Waiting => "waiting",
+            Self::Failed => "failed",
+        }
+    }
+
+    /// The status that a word stands for.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.as_str() == word)
+    }
+}
+
+impl fmt::Display for ThreadStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What a saver remembers of a thread to find it by: its status, and whether it has open questions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// The status. `None`: the head cannot be read.
+    pub status: Option<ThreadStatus>,
+    /// Whether it has open questions.
+    pub has_questions: bool,
+}
+
+/// Verdicts and the words they are stored as. A thread that waits has questions, and one that is done has none.
+const WORDS: [(Option<ThreadStatus>, bool, &str); 7] = [
+    (None, false, "unreadable"),
+    (Some(ThreadStatus::Done), false, "done"),
+    (Some(ThreadStatus::Ready), false, "ready"),
+    (Some(ThreadStatus::Ready), true, "ready, asks"),
+    (Some(ThreadStatus::Waiting), true, "waiting"),
+    (Some(ThreadStatus::Failed), false, "failed"),
+    (Some(ThreadStatus::Failed), true, "failed, asks"),
+];
+
+impl Verdict {
+    /// Of a thread whose head cannot be read.
+    pub const UNREADABLE: Self = Self { status: None, has_questions: false };
+
+    /// All of them.
+    pub fn all() -> impl Iterator<Item = Self> {
+        WORDS.into_iter().map(|(status, has_questions, _)| Self { status, has_questions })
+    }
+
+    /// The word that is stored. It is never empty.
+    pub fn as_str(self) -> &'static str {
+        let found = WORDS.iter().find(|(status, has_questions, _)| {
+            (*status, *has_questions) == (self.status, self.has_questions)
+        });
+        found.map_or("unreadable", |(_, _, word)| word)
+    }
+
+    /// The verdict a stored word stands for. `None`: the thread has to be looked at.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::all().find(|verdict| verdict.as_str() == word)
+    }
+}
+
+/// A question of a thread, and how far it is answered.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Question {
+    /// The question.
+    pub interrupt: Interrupt,
+    /// The task that asks, or that called what asks.
+    pub task: TaskId,
+    /// The answer that is stored and not taken up yet. The next run of the thread takes it.
+    pub answer: Option<Value>,
+}
+
+/// What is stored of a task of the open superstep.
+#[derive(Default)]
+struct TaskSeen {
+    path: String,
+    is_finished: bool,
+    has_failed: bool,
+    /// Whether an error handler takes care of the failure.
+    is_handled: bool,
+    questions: Vec<Interrupt>,
+    answers: Vec<Value>,
+}
+
+impl Stored {
+    /// The nodes that are due at this checkpoint: those whose triggers are set and were not seen, by name, then those that were
+    /// dispatched, in their order. A node that was dispatched several times is there several times.
+    ///
+    /// # Errors
+    /// Something that tells cannot be read.
+    pub fn next(&self) -> Result<Vec<Arc<str>>, Error> {
+        let mut found = triggered(&self.checkpoint)?;
+        if let Some(packets) = self.packets()? {
+            found.extend(packets.iter().filter_map(dispatched).map(Arc::from));
+        }
+        Ok(found)
+    }
+
+    /// What a run of this thread would find, if this is its head.
+    ///
+    /// It is told by what is stored alone. Graphs of LangGraph that were put together from channels, and not by a
+    /// `StateGraph` or an `entrypoint`, do not store which nodes are due; their threads are done unless a task has stored a
+    /// question or an error.
+    ///
+    /// # Errors
+    /// Something that tells cannot be read.
+    pub fn status(&self) -> Result<ThreadStatus, Error> {
+        let due = self.next()?.len();
+        if due == 0 && self.writes.is_empty() {
+            return Ok(ThreadStatus::Done);
+        }
+        let tasks = tasks(&self.writes)?;
+        let questions = self.questions_of(&tasks)?;
+        let (mut handlers, mut accounted, mut waiting) = (0, 0, false);
+        for (id, task) in tasks.iter().filter(|(_, task)| !is_call(&task.path)) {
+            if task.is_finished {
+                accounted += 1;
+            } else if task.is_handled {
+                (accounted, handlers) = (accounted + 1, handlers + 1);
+            } else if task.has_failed {
+                return Ok(ThreadStatus::Failed);
+            } else if !task.questions.is_empty() {
+                let mut own = questions.iter().filter(|question| {
+                    task.questions.iter().any(|asked| asked.id == question.interrupt.id)
+                        || question.task == *id
+                });
+                if own.all(|question| question.answer.is_none()) {
+                    (accounted, waiting) = (accounted + 1, true);
+                }
+            }
+        }
+        Ok(match (due + handlers).saturating_sub(accounted) {
+            0 if waiting => ThreadStatus::Waiting,
+            0 if due == 0 => ThreadStatus::Done,
+            _ => ThreadStatus::Ready,
+        })
+    }
+
+    /// The questions of tasks that are not finished, in the order of their tasks, each once.
+    ///
+    /// # Errors
+    /// The stored bytes are no list of questions.
+    pub fn questions(&self) -> Result<Vec<Question>, Error> {
+        self.questions_of(&tasks(&self.writes)?)
+    }
+
+    /// The questions that wait for an answer here, in the order of their tasks, each once.
+    ///
+    /// A task that has written something besides its questions and answers is done with them.
+    ///
+    /// # Errors
+    /// The stored bytes are no list of questions.
+    pub fn open_questions(&self) -> Result<Vec<Interrupt>, Error> {
+        let open = self.questions()?.into_iter().filter(|question| question.answer.is_none());
+        Ok(open.map(|question| question.interrupt).collect())
+    }
+
+    fn questions_of(&self, tasks: &[(TaskId, TaskSeen)]) -> Result<Vec<Question>, Error> {
+        let is_asking = |task: &TaskSeen| !task.is_finished && !task.questions.is_empty();
+        if !tasks.iter().any(|(_, task)| is_asking(task)) {
+            return Ok(Vec::new());
+        }
+        let claimed = self.written(TaskId::CLAIM)?;
+        let claimed = claimed.as_ref().and_then(|claim| claim.get("answers"));
+        let mut unbound = self.written(TaskId::NULL)?.filter(|answer| !answer.is_null());
+        // A task that took it keeps it among its answers.
+        let taken = |task: &TaskSeen| task.answers.last() == unbound.as_ref();
+        if unbound.is_some() && tasks.iter().any(|(_, task)| taken(task)) {
+            unbound = None;
+        }
+        let packets = self.packets()?;
+        let mut found: Vec<Question> = Vec::new();
+        for (id, task) in tasks.iter().filter(|(_, task)| is_asking(task)) {
+            let ns = namespace(*id, &task.path, packets.as_deref());
+            for interrupt in &task.questions {
+                if found.iter().any(|known| known.interrupt.id == interrupt.id) {
+                    continue;
+                }
+                let nth = |ns: &String| {
+                    (0..task.answers.len())
+                        .find(|nth| InterruptId::of_task(ns, *nth) == interrupt.id)
+                };
+                let own = ns.as_ref().and_then(nth).and_then(|nth| task.answers.get(nth)).cloned();
+                let claimed = claimed.and_then(|all| all.get(interrupt.id.as_str())).cloned();
+                let (interrupt, task) = (interrupt.clone(), *id);
+                found.push(Question { interrupt, task, answer: own.or(claimed) });
+            }
+        }
+        // An answer that names no question is for the one that is open.
+        let mut open = found.iter_mut().filter(|question| question.answer.is_none());
+        if let (Some(first), None) = (open.next(), open.next()) {
+            first.answer = unbound;
+        }
+        Ok(found)
+    }
+
+    /// What is in the slot for answers of a task.
+    fn written(&self, task: TaskId) -> Result<Option<Value>, Error> {
+        let mut writes = self.writes.iter();
+        let found = writes.find(|write| write.task == task && &*write.channel == "__resume__");
+        found.map(|write| write.value.to_value()).transpose()
+    }
+
+    fn packets(&self) -> Result<Option<Vec<Value>>, Error> {
+        let packets = self.checkpoint.value("__pregel_tasks").map(Blob::to_value).transpose()?;
+        match packets {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::List(packets)) => Ok(Some(packets)),
+            Some(other) => {
+                Err(Error::codec(format_args!("dispatches are a list, found {}", other.kind())))
+            }
+        }
+    }
+}
+
+/// The nodes whose triggers are set and were not seen, by name.
+fn triggered(checkpoint: &Checkpoint) -> Result<Vec<Arc<str>>, Error> {
+    let mut found: Vec<Arc<str>> = Vec::new();
+    for (channel, blob) in &checkpoint.channel_values {
+        let (node, members) = match (channel.strip_prefix("branch:to:"), &**channel) {
+            (Some(node), _) => (node, None),
+            (None, "__start__") => ("__start__", None),
+            (None, name) => match name.strip_prefix("join:").and_then(|join| join.rsplit_once(':'))
+            {
+                Some((members, node)) => (node, Some(members)),
+                None => continue,
+            },
+        };
+        let seen = checkpoint.versions_seen.get(node).and_then(|seen| seen.get(channel));
+        let is_new = |version| seen.is_none_or(|seen| version > seen);
+        if !checkpoint.version(channel).is_some_and(is_new) {
+            continue;
+        }
+        if members.map_or(Ok(true), |members| is_complete(members, blob))? {
+            found.push(node.into());
+        }
+    }
+    found.sort();
+    found.dedup();
+    Ok(found)
+}
+
+/// Whether a join has seen all its members.
+fn is_complete(members: &str, blob: &Blob) -> Result<bool, Error> {
+    let value = blob.to_value()?;
+    let seen = match &value {
+        // One that waits for the end of everything else holds its members and whether that has come.
+        Value::List(pair) => match &pair[..] {
+            [members, finished] if finished.as_bool() == Some(true) => members,
+            _ => return Ok(false),
+        },
+        other => other,
+    };
+    let Value::Set(seen) = seen else {
+        return Err(Error::codec(format_args!("a join holds a set, found {}", seen.kind())));
+    };
+    Ok(members.split('+').all(|member| seen.contains(&Value::from(member))))
+}
+
+fn dispatched(packet: &Value) -> Option<&str> {
+    match packet {
+        Value::Ext(ext) => match &**ext {
+            Ext::Send(packet) => Some(&packet.node),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The tasks that have stored something, in the order of their paths.
+fn tasks(writes: &[PendingWrite]) -> Result<Vec<(TaskId, TaskSeen)>, Error> {
+    let mut found: Vec<(TaskId, TaskSeen)> = Vec::new();
+    let mut places: BTreeMap<TaskId, usize> = BTreeMap::new();
+    for write in writes.iter().filter(|write| ![TaskId::NULL, TaskId::CLAIM].contains(&write.task))
+    {
+        let at = *places.entry(write.task).or_insert_with(|| {
+            let seen = TaskSeen { path: write.path.clone(), ..TaskSeen::default() };
+            found.push((write.task, seen));
+            found.len() - 1
+        });
+        let Some((_, task)) = found.get_mut(at) else { continue };
+        match &*write.channel {
+            "__error__" => task.has_failed = true,
+            "__error_source_node__" => task.is_handled = true,
+            "__interrupt__" => task.questions = Interrupt::list_from(&write.value.to_value()?)?,
+            "__resume__" => {
+                task.answers = match write.value.to_value()? {
+                    Value::List(answers) => answers,
+                    answer => vec![answer],
+                };
+            }
+            _ if write.index >= 0 => task.is_finished = true,
+            _ => {}
+        }
+    }
+    Ok(found)
+}
+
+/// Whether this is the path of a call that a task made.
+fn is_call(path: &str) -> bool {
+    path.trim_start_matches('~')
+        .strip_prefix("__pregel_push, ")
+        .is_some_and(|at| at.starts_with('~'))
+}
+
+/// The namespace of a task of an outermost graph; nothing for calls.
+fn namespace(task: TaskId, path: &str, packets: Option<&[Value]>) -> Option<String> {
+    let bare = path.trim_start_matches('~');
+    let node = match bare.strip_prefix("__pregel_pull, ") {
+        Some(rest) => rest.split(", ").next()?,
+        None => {
+            let nth = bare.strip_prefix("__pregel_push, ")?.split(", ").next()?;
+            dispatched(packets?.get(nth.parse::<usize>().ok()?)?)?
+        }
+    };
+    Some(format!("{node}:{task}"))
+}

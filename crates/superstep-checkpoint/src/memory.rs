@@ -16,6 +16,7 @@ use crate::{
 ///
 /// Clones share what they keep.
 #[derive(Clone, Default)]
+#[doc(alias = "InMemorySaver")]
 pub struct MemorySaver(Arc<Mutex<Threads>>);
 
 /// By thread, then by namespace.

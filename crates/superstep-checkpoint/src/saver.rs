@@ -40,6 +40,7 @@ type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// done.
 ///
 /// Implementors write `async fn`; the engine and everyone else passes savers around as [`AnyCheckpointer`].
+#[doc(alias = "BaseCheckpointSaver")]
 pub trait Checkpointer: Send + Sync + 'static {
     /// Stores a checkpoint that follows [`Put::parent`], with the writes that led to it.
     ///

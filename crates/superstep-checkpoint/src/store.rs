@@ -202,6 +202,7 @@ pub enum StoreAnswer {
 ///
 /// Implementors write `async fn`, and need only [`batch`](Self::batch) and [`sweep`](Self::sweep); everyone else passes stores
 /// around as [`AnyStore`].
+#[doc(alias = "BaseStore")]
 pub trait Store: Send + Sync + 'static {
     /// Does several things at once, and answers each in its place.
     ///

@@ -13,6 +13,7 @@ use crate::Error;
 
 /// Keeps items in memory. Clones share what they keep.
 #[derive(Clone, Default)]
+#[doc(alias = "InMemoryStore")]
 pub struct MemoryStore {
     kept: Arc<Mutex<Kept>>,
     expiry: Expiry,

@@ -41,6 +41,7 @@ pub enum RunError {
         message: String,
     },
     /// The run took as many supersteps as it was allowed and had not come to its end by then.
+    #[doc(alias = "GraphRecursionError")]
     RecursionLimit {
         /// The limit.
         limit: u64,

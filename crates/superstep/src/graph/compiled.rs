@@ -170,6 +170,7 @@ impl<S: State, O> CompiledGraph<S, O> {
     }
 
     /// The thread with this id, to run the graph on and to look at.
+    #[doc(alias = "thread_id")]
     pub fn thread(&self, id: impl Into<Arc<str>>) -> Thread<S, O> {
         Thread::new(self.clone(), id.into())
     }

@@ -17,6 +17,7 @@ pub enum Outcome<O> {
     /// Nothing is left to run.
     Done(O),
     /// The run stopped to ask, or at a breakpoint.
+    #[doc(alias = "GraphInterrupt")]
     Interrupted(Interrupted<O>),
     /// The run was asked to stop, for this reason; it goes on with no input.
     Drained(Arc<str>),

@@ -127,11 +127,13 @@ impl<S: State, O> Thread<S, O> {
     }
 
     /// Looks at the thread: its state, what comes next, what is asked.
+    #[doc(alias = "aget_state")]
     pub fn get_state(&self) -> GetState<S, O> {
         GetState { thread: self.clone(), subgraphs: false }
     }
 
     /// The checkpoints of the thread, newest first.
+    #[doc(alias = "aget_state_history")]
     pub fn get_state_history(&self) -> History<S, O> {
         History {
             thread: self.clone(),
@@ -145,6 +147,7 @@ impl<S: State, O> Thread<S, O> {
     }
 
     /// Changes the state as if a node had written the update, and the node's edges were followed.
+    #[doc(alias = "aupdate_state")]
     pub fn update_state(&self, update: impl IntoOutput<S>) -> UpdateState<S, O> {
         UpdateState { thread: self.clone(), steps: vec![vec![StateUpdate::new(update)]] }
     }

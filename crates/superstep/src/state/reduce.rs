@@ -237,6 +237,7 @@ impl<K: Ord + 'static, V: 'static> Reducer<BTreeMap<K, V>> for Merge {
 /// [`Message::remove_all`](super::Message::remove_all) removes all that came before it.
 #[doc(alias = "add_messages")]
 #[derive(Debug)]
+#[doc(alias = "MessagesState")]
 pub struct Messages;
 
 impl<M: Identified> Reducer<Vec<M>> for Messages {

@@ -13,6 +13,7 @@ use superstep_checkpoint::{Map, Value};
 /// assert_eq!(serde_json::from_str::<ToolCall>(&json)?, call);
 /// # Ok::<(), serde_json::Error>(())
 /// ```
+#[doc(alias = "ToolNode")]
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ToolCall {

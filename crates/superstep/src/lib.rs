@@ -135,18 +135,19 @@ pub use answer::answer;
 pub use engine::{Asking, CheckpointIds, Task};
 pub use error::{CompileError, NodeError, RunError};
 pub use graph::{
-    BreakAt, CachePolicy, CompiledGraph, Memory, RetryPolicy, StateGraph, Subgraph, Targets,
-    TimeoutPolicy,
+    BreakAt, CachePolicy, CompiledGraph, Drawing, Edge, Memory, RetryPolicy, StateGraph, Subgraph,
+    Targets, TimeoutPolicy,
 };
 pub use node::{
     AnyNode, Arg, Command, Ctx, Dispatch, Failure, Goto, In, IntoNode, IntoOutput, Output,
     ParentCommand, View,
 };
 pub use run::{
-    CheckpointRef, Data, DebugEvent, Durability, Event, GetState, History, Inner, Input,
-    Interrupted, IntoInput, MessageEvent, Mode, Outcome, RawSnapshot, Run, RunControl, RunStream,
-    Snapshot, Standing, StateUpdate, TaskEnd, TaskSnapshot, TaskStart, Thread, UpdateState,
-    UpdatesEvent, ValuesEvent,
+    AnyEvent, AnyGraph, AnyRun, AnyThread, CheckpointRef, Data, DebugEvent, Durability, Event,
+    GetState, History, Inner, Input, Interrupted, IntoInput, MessageEvent, Mode, Outcome,
+    RawSnapshot, Request, Run, RunControl, RunEvents, RunStream, Schemas, SharedRun, Snapshot,
+    Standing, StateUpdate, TaskEnd, TaskSnapshot, TaskStart, Thread, UpdateState, UpdatesEvent,
+    ValuesEvent,
 };
 pub use state::State;
 #[cfg(feature = "derive")]

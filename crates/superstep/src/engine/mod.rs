@@ -89,7 +89,6 @@ pub(crate) use run::{Context, Replay, Run};
 pub(crate) use sink::{Reader, Sink};
 pub(crate) use snapshot::{Look, Seen, look};
 pub(crate) use superstep::Started;
-#[cfg(feature = "testing")]
 pub(crate) use superstep::lock;
 pub use task::Task;
 pub(crate) use task::{Inflight, Suspension};

@@ -5,6 +5,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock};
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value as Json;
 use superstep_checkpoint::{AnyCache, AnyStore, CheckpointId, IdClock, InterruptId, Value};
 
 use super::layout::Layout;
@@ -118,11 +121,69 @@ impl CheckpointIds for IdClock {
 #[derive(Clone, Default)]
 pub(crate) struct Context {
     values: HashMap<TypeId, Arc<dyn Any + Send + Sync>>,
+    json: Vec<JsonContext>,
+}
+
+/// How a type is made from the JSON that a run is given as its context.
+#[derive(Clone, Copy)]
+struct JsonContext {
+    id: TypeId,
+    read: fn(&Json) -> Result<Arc<dyn Any + Send + Sync>, serde_json::Error>,
+    describe: fn() -> Json,
 }
 
 impl Context {
     pub(crate) fn insert<T: Clone + Send + Sync + 'static>(&mut self, value: T) {
         self.values.insert(TypeId::of::<T>(), Arc::new(value));
+    }
+
+    pub(crate) fn read_from_json<T>(&mut self)
+    where
+        T: Serialize + DeserializeOwned + Clone + Send + Sync + 'static,
+    {
+        self.json.push(JsonContext {
+            id: TypeId::of::<T>(),
+            read: |json| Ok(Arc::new(T::deserialize(json)?)),
+            describe: || {
+                let mut schema = crate::state::describe::<T>();
+                let default = T::deserialize(Json::Object(serde_json::Map::new())).ok();
+                let default = default.and_then(|value| serde_json::to_value(value).ok());
+                for (name, value) in default.iter().filter_map(Json::as_object).flatten() {
+                    if let Some(property) = schema["properties"].get_mut(name) {
+                        property["default"] = value.clone();
+                    }
+                }
+                schema
+            },
+        });
+    }
+
+    /// With what the graph reads from JSON.
+    ///
+    /// # Errors
+    /// The JSON is not what the graph reads.
+    pub(crate) fn with_json(&self, json: &Json) -> Result<Self, RunError> {
+        let mut all = self.clone();
+        for JsonContext { id, read, .. } in &self.json {
+            let value = read(json).map_err(|error| {
+                RunError::Invalid(format!("the context is not what the graph takes: {error}"))
+            })?;
+            all.values.insert(*id, value);
+        }
+        Ok(all)
+    }
+
+    /// The JSON Schemas of what is read from JSON.
+    pub(crate) fn json_schemas(&self) -> Vec<Json> {
+        self.json.iter().map(|context| (context.describe)()).collect()
+    }
+
+    /// As [`check`](Self::check), for runs that are given their context as JSON.
+    pub(crate) fn check_with_json(&self, layout: &Layout) -> Result<(), RunError> {
+        let mut missing = Vec::new();
+        let read = |id: TypeId| self.json.iter().any(|context| context.id == id);
+        self.find_missing(layout, "", &read, &mut missing);
+        if missing.is_empty() { Ok(()) } else { Err(RunError::Invalid(missing.join("; "))) }
     }
 
     pub(crate) fn get<T: Clone + Send + Sync + 'static>(&self) -> Option<T> {
@@ -142,20 +203,27 @@ impl Context {
             return Ok(());
         }
         let mut missing = Vec::new();
-        self.find_missing(layout, "", &mut missing);
+        self.find_missing(layout, "", &|_| false, &mut missing);
         if missing.is_empty() { Ok(()) } else { Err(RunError::Invalid(missing.join("; "))) }
     }
 
-    fn find_missing(&self, layout: &Layout, around: &str, missing: &mut Vec<String>) {
+    fn find_missing(
+        &self,
+        layout: &Layout,
+        around: &str,
+        made: &dyn Fn(TypeId) -> bool,
+        missing: &mut Vec<String>,
+    ) {
         for def in &layout.nodes {
             let name = &def.name;
-            for (_, asked) in def.node.needs().iter().filter(|(id, _)| !self.has(*id)) {
+            let has = |id: TypeId| self.has(id) || made(id);
+            for (_, asked) in def.node.needs().iter().filter(|(id, _)| !has(*id)) {
                 missing.push(format!(
                     "node `{around}{name}` asks for a context of type `{asked}`, which the run was not given; add it with `with_context`"
                 ));
             }
             if let Some(inner) = &def.inner {
-                self.find_missing(&inner.layout, &format!("{around}{name}/"), missing);
+                self.find_missing(&inner.layout, &format!("{around}{name}/"), made, missing);
             }
         }
     }

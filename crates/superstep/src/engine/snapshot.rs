@@ -194,6 +194,7 @@ async fn task_snapshot(
     Ok(TaskSnapshot {
         id,
         name: entry.task.inner.name.clone(),
+        path: entry.task.path().into(),
         error: record.and_then(super::pending::TaskRecord::error),
         interrupts,
         result,
@@ -328,6 +329,7 @@ impl Driver {
             Ok(TaskSnapshot {
                 id: entry.task.id(),
                 name: entry.task.inner.name.clone(),
+                path: entry.task.path().into(),
                 error: record.and_then(super::pending::TaskRecord::error),
                 interrupts: record.map(|record| record.questions.clone()).unwrap_or_default(),
                 result: result.filter(|result| !is_empty(result)),

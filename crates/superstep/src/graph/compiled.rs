@@ -104,6 +104,12 @@ impl<S: State, O> CompiledGraph<S, O> {
         }
     }
 
+    /// The same graph under another state type. Whatever would see a state of that type must not be used.
+    pub(crate) fn retyped<T: State, P>(self, finish: fn(Arc<T>) -> P) -> CompiledGraph<T, P> {
+        let Self { graph, context, ids, metadata, finish: _ } = self;
+        CompiledGraph { graph, finish, context, ids, metadata }
+    }
+
     pub(crate) fn inner(&self) -> &Arc<Compiled> {
         &self.graph
     }
@@ -149,6 +155,18 @@ impl<S: State, O> CompiledGraph<S, O> {
     #[doc(alias = "context_schema")]
     pub fn with_context<T: Clone + Send + Sync + 'static>(mut self, value: T) -> Self {
         self.context.insert(value);
+        self
+    }
+
+    /// Lets runs that are given their context as JSON, such as those of a server, make the `T` that nodes ask for as
+    /// [`Ctx<T>`](crate::Ctx) from it. Without context, `T` is read from `{}`, so give its fields defaults.
+    ///
+    /// A typed run does not use this: it is given the `T` itself.
+    pub fn with_json_context<T>(mut self) -> Self
+    where
+        T: serde::Serialize + serde::de::DeserializeOwned + Clone + Send + Sync + 'static,
+    {
+        self.context.read_from_json::<T>();
         self
     }
 

@@ -13,12 +13,12 @@ use crate::state::State;
 /// An edge as it is drawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DrawnEdge {
-    from: Arc<str>,
-    to: Arc<str>,
+    pub(super) from: Arc<str>,
+    pub(super) to: Arc<str>,
     /// Only sometimes followed.
-    conditional: bool,
+    pub(super) conditional: bool,
     /// What the router answers, if that is not the name of the node.
-    label: Option<Arc<str>>,
+    pub(super) label: Option<Arc<str>>,
 }
 
 impl<S: State, O> StateGraph<S, O> {

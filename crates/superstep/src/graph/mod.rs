@@ -6,6 +6,7 @@ mod check;
 mod compile;
 mod compiled;
 mod draw;
+mod drawing;
 mod policy;
 mod subgraph;
 
@@ -16,6 +17,7 @@ pub(crate) use compile::id_tail;
 pub(crate) use compiled::Compiled;
 pub use compiled::CompiledGraph;
 pub use compiled::Memory;
+pub use drawing::{Drawing, Edge};
 pub(crate) use policy::NodeOptions;
 pub use policy::{CachePolicy, RetryPolicy, TimeoutPolicy};
 pub use subgraph::Subgraph;

@@ -158,7 +158,7 @@ impl<O: Serialize> Data<O> {
 }
 
 impl<O> Data<O> {
-    fn value_with(
+    pub(super) fn value_with(
         &self,
         outcome_value: impl FnOnce(&Outcome<O>) -> Result<Value, Error>,
     ) -> Result<Value, Error> {

@@ -1,5 +1,6 @@
 //! Runs: driving a thread until it is done, interrupted or failed, and looking at it.
 
+mod any;
 mod control;
 mod event;
 mod input;
@@ -10,6 +11,7 @@ mod snapshot;
 mod stream;
 mod thread;
 
+pub use any::{AnyEvent, AnyGraph, AnyRun, AnyThread, Request, RunEvents, Schemas, SharedRun};
 pub use control::{Durability, RunControl};
 pub use event::{
     Data, DebugEvent, Event, MessageEvent, Mode, TaskEnd, TaskStart, UpdatesEvent, ValuesEvent,

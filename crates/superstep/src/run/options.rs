@@ -73,6 +73,18 @@ impl<S: State, O> Target<S, O> {
         sink: Option<Arc<Sink>>,
         keys: Arc<[usize]>,
     ) -> Result<Outcome<O>, RunError> {
+        let shape = self.graph.finish;
+        Ok(outcome(self.finish(input, options, sink, keys).await?, shape))
+    }
+
+    /// Drives the graph to its end, which is returned without the type of the state.
+    pub(crate) async fn finish(
+        self,
+        input: Input,
+        options: RunOptions,
+        sink: Option<Arc<Sink>>,
+        keys: Arc<[usize]>,
+    ) -> Result<Finish, RunError> {
         let control = options.control.unwrap_or_default();
         let _running = control.enter();
         let graph = self.graph.inner().clone();
@@ -121,8 +133,7 @@ impl<S: State, O> Target<S, O> {
             keys,
             graph,
         };
-        let finish = drive(opening).await?;
-        Ok(outcome(finish, self.graph.finish))
+        drive(opening).await
     }
 
     /// The checkpoints that are addressed: of the graph itself, and of graphs inside it.

@@ -59,6 +59,8 @@ pub struct TaskSnapshot {
     pub id: TaskId,
     /// The node.
     pub name: Arc<str>,
+    /// Where it stands in its superstep, as it is stored: by what it was triggered, and its name or position.
+    pub path: Arc<str>,
     /// Why it failed, if it did.
     pub error: Option<String>,
     /// What it asked.

@@ -77,6 +77,10 @@ impl<S: State, O> Thread<S, O> {
         Self { target: Target::new(graph, Some(id.clone())), id }
     }
 
+    pub(super) fn target(&self) -> &Target<S, O> {
+        &self.target
+    }
+
     /// The id of the thread.
     pub fn id(&self) -> &str {
         &self.id

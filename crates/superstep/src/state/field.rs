@@ -124,4 +124,12 @@ where
     fn parse_value(&self, value: Value) -> Result<Payload, Error> {
         Ok(Payload::new(from_value::<T>(value)?))
     }
+
+    fn value_schema(&self) -> serde_json::Value {
+        super::describe::<T>()
+    }
+
+    fn update_schema(&self) -> serde_json::Value {
+        super::describe::<R::Update>()
+    }
 }

@@ -68,6 +68,7 @@
 //!
 //! A state whose channels are known only at run time is a [`Table`].
 
+mod describe;
 mod field;
 mod message;
 mod reduce;
@@ -76,6 +77,7 @@ mod schema;
 mod table;
 mod writes;
 
+pub(crate) use describe::describe;
 pub use field::{FieldValue, UpdateValue};
 pub use message::{
     Chunk, Identified, InvalidToolCall, MergeError, Message, MessageUpdate, REMOVE_ALL, Role,

@@ -122,6 +122,14 @@ pub trait Channel<S>: Send + Sync {
     fn parse_update(&self, value: Value) -> Result<Payload, Error>;
     /// A whole value given as data, checked against the type.
     fn parse_value(&self, value: Value) -> Result<Payload, Error>;
+    /// The JSON Schema of the value; `{}`, which allows everything, where nothing is known.
+    fn value_schema(&self) -> serde_json::Value {
+        serde_json::Value::Object(serde_json::Map::new())
+    }
+    /// The JSON Schema of an update.
+    fn update_schema(&self) -> serde_json::Value {
+        serde_json::Value::Object(serde_json::Map::new())
+    }
 }
 
 /// What takes a write back, for the channel that returned it.
@@ -321,6 +329,9 @@ pub(crate) trait ErasedSchema: Send + Sync {
 
     /// Typed writes from a map, those of them that could not be read, and (in the writes) the unknown keys.
     fn parse_map(&self, update: Value) -> Result<(Writes, Vec<String>), Error>;
+
+    /// The JSON Schemas of a channel: of its value, and of an update.
+    fn schemas(&self, at: usize) -> (serde_json::Value, serde_json::Value);
 }
 
 /// The kernel only ever hands a schema the state it was made for.
@@ -457,6 +468,11 @@ impl<S: State> ErasedSchema for Schema<S> {
             Ok(whole) => Ok(WriteValue::Overwrite(ops.parse_value(whole)?)),
             Err(update) => Ok(WriteValue::Update(ops.parse_update(update)?)),
         }
+    }
+
+    fn schemas(&self, at: usize) -> (serde_json::Value, serde_json::Value) {
+        let channel = &self.entries[at].ops;
+        (channel.value_schema(), channel.update_schema())
     }
 
     fn parse_map(&self, update: Value) -> Result<(Writes, Vec<String>), Error> {

@@ -1,0 +1,124 @@
+//! A graph as data: its nodes, and the edges between them.
+
+use std::sync::Arc;
+
+use serde_json::{Value as Json, json};
+
+use super::compiled::Compiled;
+use crate::engine::{END, START};
+
+/// The nodes and edges of a graph.
+#[doc(alias = "get_graph")]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Drawing {
+    /// The ids of the nodes, from `__start__` to `__end__`. A node of an unfolded subgraph has the id `subgraph:node`.
+    pub nodes: Vec<String>,
+    /// The edges, sorted.
+    pub edges: Vec<Edge>,
+}
+
+/// An edge of a [`Drawing`].
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub struct Edge {
+    /// Where it begins.
+    pub source: String,
+    /// Where it leads.
+    pub target: String,
+    /// Only sometimes followed.
+    pub conditional: bool,
+    /// What the router answers, if that is not the name of the node.
+    pub label: Option<Arc<str>>,
+}
+
+impl Drawing {
+    /// Unfolds subgraphs down to this depth.
+    pub(crate) fn of(graph: &Compiled, depth: usize) -> Self {
+        let mut drawing = Self::default();
+        drawing.nodes.push(START.to_owned());
+        drawing.add(graph, "", depth);
+        drawing.nodes.push(END.to_owned());
+        drawing.edges.sort();
+        drawing.edges.dedup();
+        drawing
+    }
+
+    fn add(&mut self, graph: &Compiled, prefix: &str, depth: usize) {
+        let shown = || graph.layout.nodes.iter().filter(|node| !node.name.starts_with("__"));
+        let unfolded = |name: &str| {
+            let node = shown().find(|node| *node.name == *name)?;
+            node.inner.as_ref().filter(|_| depth > 0)
+        };
+        for node in shown() {
+            match unfolded(&node.name) {
+                Some(inner) => self.add(inner, &format!("{prefix}{}:", node.name), depth - 1),
+                None => self.nodes.push(format!("{prefix}{}", node.name)),
+            }
+        }
+        for edge in &graph.edges {
+            // What leads from the beginning of a subgraph, and to its end, is drawn by the graph around it.
+            let inside = !prefix.is_empty();
+            if inside && (&*edge.from == START || &*edge.to == END) {
+                continue;
+            }
+            let first = |name: &str| ends(unfolded(name), name, prefix, depth, true);
+            let last = |name: &str| ends(unfolded(name), name, prefix, depth, false);
+            for (source, _) in last(&edge.from) {
+                for (target, conditional) in first(&edge.to) {
+                    self.edges.push(Edge {
+                        source: source.clone(),
+                        target,
+                        conditional: edge.conditional || conditional,
+                        label: edge.label.clone(),
+                    });
+                }
+            }
+        }
+    }
+
+    /// The form in which LangGraph gives a graph to its clients.
+    pub fn to_json(&self) -> Json {
+        let node = |id: &String| match &**id {
+            END => json!({ "id": id }),
+            _ => json!({ "id": id, "type": "runnable", "data": { "name": id } }),
+        };
+        let edge = |edge: &Edge| {
+            let mut json = json!({ "source": edge.source, "target": edge.target });
+            if edge.conditional {
+                json["conditional"] = true.into();
+            }
+            if let Some(label) = &edge.label {
+                json["data"] = Json::String(label.to_string());
+            }
+            json
+        };
+        let nodes: Vec<_> = self.nodes.iter().map(node).collect();
+        let edges: Vec<_> = self.edges.iter().map(edge).collect();
+        json!({ "nodes": nodes, "edges": edges })
+    }
+}
+
+/// The nodes with which a node begins or ends, and whether they do so only sometimes: itself, unless it is unfolded.
+fn ends(
+    inner: Option<&Arc<Compiled>>,
+    name: &str,
+    prefix: &str,
+    depth: usize,
+    first: bool,
+) -> Vec<(String, bool)> {
+    let Some(inner) = inner else { return vec![(format!("{prefix}{name}"), false)] };
+    let prefix = format!("{prefix}{name}:");
+    let edges = inner
+        .edges
+        .iter()
+        .filter(|edge| if first { &*edge.from == START } else { &*edge.to == END });
+    let found = edges.flat_map(|edge| {
+        let name = if first { &edge.to } else { &edge.from };
+        let node = inner.layout.nodes.iter().find(|node| node.name == *name);
+        let below = node.and_then(|node| node.inner.as_ref()).filter(|_| depth > 1);
+        let ends = ends(below, name, &prefix, depth - 1, first);
+        ends.into_iter().map(|(id, sometimes)| (id, sometimes || edge.conditional))
+    });
+    found.collect()
+}

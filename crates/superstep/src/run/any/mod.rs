@@ -1,0 +1,217 @@
+//! Graphs without the type of their state: JSON in, JSON out.
+//!
+//! Programs that hold graphs of several types under names, such as a server, use an [`AnyGraph`]. It runs the same engine as
+//! the typed face: only the conversion at both ends is here.
+
+mod request;
+mod run;
+mod schemas;
+mod shape;
+mod shared;
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+use superstep_checkpoint::{AnyCheckpointer, AnyStore, CheckpointId};
+
+pub use request::Request;
+pub use run::{AnyEvent, AnyRun};
+pub use schemas::Schemas;
+pub use shared::{RunEvents, SharedRun};
+
+use super::options::Target;
+use super::snapshot::{CheckpointRef, RawSnapshot};
+use super::thread::{StateUpdate, Thread};
+use crate::error::RunError;
+use crate::graph::{CompiledGraph, Drawing};
+use crate::state::{Schema, State, Writes};
+
+/// Stands for the state type of a graph whose type is not known. A graph under this type is never asked for its state.
+#[derive(Clone)]
+struct Unknown;
+
+impl State for Unknown {
+    type Update = Writes;
+
+    fn channels(_: &mut Schema<Self>) {}
+
+    fn empty(_: &Arc<Schema<Self>>) -> Self {
+        Self
+    }
+}
+
+/// A compiled graph without the type of its state. Cheap to clone.
+///
+/// ```
+/// use serde_json::json;
+/// use superstep::{AnyEvent, AnyGraph, Request};
+/// use superstep::prelude::*;
+///
+/// #[derive(State, Clone, Default)]
+/// struct Counter {
+///     #[channel(reduce = Sum)]
+///     count: i64,
+/// }
+///
+/// async fn add() -> CounterUpdate {
+///     Counter::update().count(1)
+/// }
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
+/// let graph = StateGraph::<Counter>::new().add_node("add", add).add_edge(START, "add").compile()?;
+/// let graph = AnyGraph::from(graph.with_checkpointer(MemorySaver::new()));
+///
+/// let thread = graph.thread("t-1");
+/// let mut run = thread.run(Request { input: Some(json!({ "count": 10 })), ..Request::default() });
+/// while let Some(event) = run.next().await {
+///     match event? {
+///         AnyEvent::Data { mode, data, .. } => println!("{}: {data}", mode.as_str()),
+///         AnyEvent::Outcome(outcome) => assert_eq!(outcome.done(), Some(json!({ "count": 11 }))),
+///     }
+/// }
+/// assert_eq!(thread.state(false).await?.to_json()["values"], json!({ "count": 11 }));
+/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
+#[derive(Clone)]
+pub struct AnyGraph {
+    graph: CompiledGraph<Unknown, ()>,
+}
+
+impl<S: State, O> From<CompiledGraph<S, O>> for AnyGraph {
+    fn from(graph: CompiledGraph<S, O>) -> Self {
+        Self { graph: graph.retyped(|_| ()) }
+    }
+}
+
+impl fmt::Debug for AnyGraph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.graph.fmt(f)
+    }
+}
+
+impl AnyGraph {
+    /// Whether every node finds the context it asks for: what the graph was given, and what is read from JSON
+    /// ([`with_json_context`](CompiledGraph::with_json_context)). Whoever takes in graphs asks this first.
+    ///
+    /// # Errors
+    /// Something is missing; the text names each node and type.
+    pub fn check(&self) -> Result<(), RunError> {
+        self.graph.context.check_with_json(&self.graph.inner().layout).map_err(|error| {
+            RunError::Invalid(format!("{error}, or read it from JSON with `with_json_context`"))
+        })
+    }
+
+    /// Keeps threads in this saver.
+    #[must_use]
+    pub fn with_checkpointer(self, saver: AnyCheckpointer) -> Self {
+        Self { graph: self.graph.with_any_checkpointer(saver) }
+    }
+
+    /// Gives nodes this long-term memory.
+    #[must_use]
+    pub fn with_store(self, store: AnyStore) -> Self {
+        Self { graph: self.graph.with_any_store(store) }
+    }
+
+    /// The saver that threads are kept in, if there is one.
+    pub fn checkpointer(&self) -> Option<&AnyCheckpointer> {
+        self.graph.inner().saver.as_ref()
+    }
+
+    /// The names of the nodes.
+    pub fn nodes(&self) -> impl Iterator<Item = &str> {
+        let nodes = self.graph.inner().layout.nodes.iter();
+        nodes.map(|node| &*node.name).filter(|name| !name.starts_with("__"))
+    }
+
+    /// The nodes and edges; subgraphs are unfolded down to this depth.
+    pub fn drawing(&self, depth: usize) -> Drawing {
+        Drawing::of(self.graph.inner(), depth)
+    }
+
+    /// The JSON Schemas of what goes in and comes out.
+    pub fn schemas(&self) -> Schemas {
+        let contexts = self.graph.context.json_schemas();
+        Schemas::of(&self.graph.inner().layout, contexts)
+    }
+
+    /// The schemas of the graphs inside, by the name of the node, level by level with `|` between them.
+    pub fn subgraphs(&self, recurse: bool) -> Vec<(String, Schemas)> {
+        schemas::inside(self.graph.inner(), "", recurse)
+    }
+
+    /// The thread with this id.
+    pub fn thread(&self, id: impl Into<Arc<str>>) -> AnyThread {
+        AnyThread { thread: self.graph.thread(id) }
+    }
+
+    /// Runs the graph without a thread. Only for graphs without a checkpointer.
+    pub fn run(&self, request: Request) -> AnyRun {
+        AnyRun::new(Target::new(self.graph.clone(), None), request)
+    }
+}
+
+/// A thread of an [`AnyGraph`]. Cheap to clone; nothing is read before it is used.
+#[derive(Clone, Debug)]
+pub struct AnyThread {
+    thread: Thread<Unknown, ()>,
+}
+
+impl AnyThread {
+    /// The id of the thread.
+    pub fn id(&self) -> &str {
+        self.thread.id()
+    }
+
+    /// The same thread at this checkpoint, or in the namespace that it names.
+    #[must_use]
+    pub fn at(&self, checkpoint: CheckpointRef) -> Self {
+        Self { thread: self.thread.at(checkpoint) }
+    }
+
+    /// Runs the graph on this thread.
+    pub fn run(&self, request: Request) -> AnyRun {
+        AnyRun::new(self.thread.target().clone(), request)
+    }
+
+    /// Looks at the thread. [`RawSnapshot::to_json`] gives LangGraph's form of it.
+    ///
+    /// # Errors
+    /// The graph has no checkpointer, it failed, or the checkpoint is not there.
+    pub async fn state(&self, subgraphs: bool) -> Result<RawSnapshot, RunError> {
+        self.thread.get_state().subgraphs(subgraphs).raw().await
+    }
+
+    /// The checkpoints of the thread, newest first: at most `limit`, older than `before`, with this metadata.
+    ///
+    /// # Errors
+    /// As for [`state`](Self::state).
+    pub async fn history(
+        &self,
+        limit: usize,
+        before: Option<CheckpointId>,
+        metadata: serde_json::Map<String, Json>,
+    ) -> Result<Vec<RawSnapshot>, RunError> {
+        let mut history = self.thread.get_state_history().limit(limit);
+        if let Some(before) = before {
+            history = history.before(before);
+        }
+        for (key, value) in metadata {
+            history = history.filter(key, value);
+        }
+        history.raw().await
+    }
+
+    /// Changes the state in several supersteps, each of several updates.
+    ///
+    /// # Errors
+    /// An update does not fit the graph, or storage failed; nothing was changed.
+    pub async fn update(
+        &self,
+        steps: impl IntoIterator<Item = Vec<StateUpdate>>,
+    ) -> Result<CheckpointRef, RunError> {
+        self.thread.bulk_update_state(steps).await
+    }
+}

@@ -1,0 +1,250 @@
+//! The events of one run.
+//!
+//! The newest events are in memory. What leaves the memory is in the store, so a reader that is slow, or comes late, holds
+//! nothing: it is served from there. Events of a resumable run are shown only when they are stored, so that no reader has
+//! seen what a crash takes back.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value as Json;
+use tokio::sync::watch;
+
+use crate::store::{Store, StoreError, Stored};
+
+/// How many events stay in memory, and how many of them leave it at a time.
+const WINDOW: usize = 512;
+const SPILL: usize = 256;
+/// How many events are read from the store at a time.
+const PAGE: usize = 256;
+
+/// An event, as it is sent.
+pub(crate) type Frame = Stored;
+
+pub(crate) struct Feed {
+    run: String,
+    resumable: bool,
+    store: Arc<dyn Store>,
+    state: Mutex<State>,
+    grown: watch::Sender<Length>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The number of the event that came last.
+    last: u64,
+    /// Not yet stored, so not yet shown.
+    staged: Vec<Frame>,
+    /// The newest events, up to the one with the number that is shown.
+    window: VecDeque<Arc<Frame>>,
+    /// What `wait` and `join` answer.
+    result: Option<Json>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Length {
+    shown: u64,
+    ended: bool,
+}
+
+impl Feed {
+    /// The events of a run, of which this many were there before.
+    pub(crate) fn new(run: &str, resumable: bool, store: Arc<dyn Store>) -> Arc<Self> {
+        Arc::new(Self {
+            run: run.to_owned(),
+            resumable,
+            store,
+            state: Mutex::default(),
+            grown: watch::Sender::default(),
+        })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Goes on after the events that an earlier attempt of the run has stored.
+    pub(crate) async fn take_up(&self) -> Result<(), StoreError> {
+        let mut last = 0;
+        loop {
+            let page = self.store.events(&self.run, last, PAGE).await?;
+            let Some(newest) = page.last() else { break };
+            last = newest.seq;
+        }
+        self.state().last = last;
+        self.grown.send_modify(|length| length.shown = last);
+        Ok(())
+    }
+
+    /// Adds an event. It is shown when it is stored, if it has to be.
+    pub(crate) async fn push(&self, event: &str, data: &Json) -> Result<(), StoreError> {
+        let (spilled, full) = {
+            let mut state = self.state();
+            state.last += 1;
+            let frame = Frame { seq: state.last, event: event.to_owned(), data: data.to_string() };
+            if self.resumable {
+                state.staged.push(frame);
+                (Vec::new(), state.staged.len() >= SPILL)
+            } else {
+                let shown = frame.seq;
+                state.window.push_back(Arc::new(frame));
+                let spill = if state.window.len() > WINDOW { SPILL } else { 0 };
+                let spilled: Vec<_> = state.window.iter().take(spill).cloned().collect();
+                drop(state);
+                self.grown.send_modify(|length| length.shown = shown);
+                (spilled, false)
+            }
+        };
+        if full {
+            return self.flush().await;
+        }
+        if !spilled.is_empty() {
+            let count = spilled.len();
+            let frames = spilled.iter().map(|frame| (**frame).clone()).collect();
+            self.store.append(&self.run, frames).await?;
+            self.state().window.drain(..count);
+        }
+        Ok(())
+    }
+
+    /// Whether events wait to be stored.
+    pub(crate) fn has_staged(&self) -> bool {
+        !self.state().staged.is_empty()
+    }
+
+    /// Stores what waits, and shows it.
+    pub(crate) async fn flush(&self) -> Result<(), StoreError> {
+        let staged = self.state().staged.clone();
+        let Some(shown) = staged.last().map(|frame| frame.seq) else { return Ok(()) };
+        self.store.append(&self.run, staged.clone()).await?;
+        {
+            let mut state = self.state();
+            state.staged.drain(..staged.len());
+            state.window.extend(staged.into_iter().map(Arc::new));
+            while state.window.len() > WINDOW {
+                state.window.pop_front();
+            }
+        }
+        self.grown.send_modify(|length| length.shown = shown);
+        Ok(())
+    }
+
+    /// The run is over, with this result; or, without one, another process goes on with it.
+    pub(crate) fn end(&self, result: impl Into<Option<Json>>) {
+        self.state().result = result.into();
+        self.grown.send_modify(|length| length.ended = true);
+    }
+
+    /// Waits for the end of the run. Nothing if another process goes on with it.
+    pub(crate) async fn result(&self) -> Option<Json> {
+        // The sender lives as long as `self`.
+        let _ = self.grown.subscribe().wait_for(|length| length.ended).await;
+        self.state().result.clone()
+    }
+
+    /// A reader of what comes after this number.
+    pub(crate) fn after(self: &Arc<Self>, after: u64) -> FeedReader {
+        let grown = self.grown.subscribe();
+        FeedReader { feed: self.clone(), grown, after, page: VecDeque::new() }
+    }
+
+    /// A reader of what comes from now on.
+    pub(crate) fn from_now(self: &Arc<Self>) -> FeedReader {
+        let shown = self.grown.borrow().shown;
+        self.after(shown)
+    }
+}
+
+pub(crate) struct FeedReader {
+    feed: Arc<Feed>,
+    grown: watch::Receiver<Length>,
+    after: u64,
+    page: VecDeque<Arc<Frame>>,
+}
+
+impl FeedReader {
+    /// The next event; nothing after the last one.
+    pub(crate) async fn next(&mut self) -> Result<Option<Arc<Frame>>, StoreError> {
+        loop {
+            if let Some(frame) = self.page.pop_front() {
+                self.after = frame.seq;
+                return Ok(Some(frame));
+            }
+            let after = self.after;
+            let wait = self.grown.wait_for(|length| length.shown > after || length.ended).await;
+            let Ok(length) = wait.map(|length| *length) else { return Ok(None) };
+            if length.shown <= after {
+                return Ok(None);
+            }
+            let in_memory = {
+                let state = self.feed.state();
+                let first = state.window.front().map_or(u64::MAX, |frame| frame.seq);
+                let at = (after + 1).checked_sub(first).and_then(|at| usize::try_from(at).ok());
+                at.map(|at| state.window.iter().skip(at).take(PAGE).cloned().collect::<Vec<_>>())
+            };
+            match in_memory {
+                Some(frames) if frames.is_empty() => return Ok(None),
+                Some(frames) => self.page.extend(frames),
+                None => {
+                    let stored = self.feed.store.events(&self.feed.run, after, PAGE).await?;
+                    if stored.is_empty() {
+                        return Ok(None);
+                    }
+                    self.page.extend(stored.into_iter().map(Arc::new));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::store::SqliteStore;
+
+    async fn read_all(mut reader: FeedReader) -> Vec<u64> {
+        let mut seen = Vec::new();
+        while let Some(frame) = reader.next().await.expect("an answer") {
+            seen.push(frame.seq);
+        }
+        seen
+    }
+
+    #[tokio::test]
+    async fn a_slow_reader_misses_nothing_and_holds_nothing() {
+        for resumable in [false, true] {
+            let store = Arc::new(SqliteStore::open(None).await.expect("a store"));
+            let feed = Feed::new("r", resumable, store);
+            let early = feed.from_now();
+            for n in 0..2_000 {
+                feed.push("values", &json!(n)).await.expect("an answer");
+            }
+            feed.flush().await.expect("an answer");
+            assert!(feed.state().window.len() <= WINDOW + 1, "what is older is in the store");
+            feed.end(json!({}));
+            let all: Vec<u64> = (1..=2_000).collect();
+            assert_eq!(read_all(early).await, all, "resumable: {resumable}");
+            assert_eq!(read_all(feed.after(1_990)).await, (1_991..=2_000).collect::<Vec<_>>());
+            assert_eq!(read_all(feed.from_now()).await, Vec::<u64>::new());
+        }
+    }
+
+    #[tokio::test]
+    async fn an_event_of_a_resumable_run_is_stored_before_it_is_seen() {
+        let store = Arc::new(SqliteStore::open(None).await.expect("a store"));
+        let feed = Feed::new("r", true, store.clone());
+        feed.push("values", &json!(1)).await.expect("an answer");
+        assert_eq!(feed.grown.borrow().shown, 0, "nobody can have seen it");
+        feed.flush().await.expect("an answer");
+        assert_eq!(store.events("r", 0, 9).await.expect("an answer").len(), 1);
+        // Another process goes on with the next number.
+        let next = Feed::new("r", true, store);
+        next.take_up().await.expect("an answer");
+        next.push("values", &json!(2)).await.expect("an answer");
+        next.flush().await.expect("an answer");
+        next.end(json!({}));
+        assert_eq!(read_all(next.after(0)).await, [1, 2]);
+    }
+}

@@ -1,0 +1,355 @@
+//! Driving one run, and writing down how it ended.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value as Json, json};
+use superstep::checkpoint::{AnyCheckpointer, Interrupt, MemorySaver};
+use superstep::{
+    AnyEvent, AnyGraph, AnyThread, BreakAt, Durability, Inner, Outcome, RawSnapshot, Request,
+    RunError,
+};
+use tokio::time::Instant;
+
+use crate::app::{App, SHUTDOWN, cancel_reason};
+use crate::events::{Active, Feed};
+use crate::store::records::ThreadEnd;
+use crate::store::{
+    Cancel, Claimed, Ended, OnCompletion, Run, RunStatus, StoreError, ThreadStatus,
+};
+use crate::wire::{CheckpointArg, Frames, Object, engine_modes, interrupts_json};
+
+/// How long events of a resumable run wait for others before they are stored together.
+const FLUSH_AFTER: Duration = Duration::from_millis(5);
+
+/// How long a worker waits when the store does not answer.
+const STORE_DOWN: Duration = Duration::from_secs(1);
+
+/// How the engine ended a run.
+type End = Result<Outcome<Json>, RunError>;
+
+/// Drives a run to its end.
+pub(super) async fn execute(app: Arc<App>, claimed: Claimed) {
+    let Claimed { run, again, .. } = claimed;
+    let active = app.active(&run);
+    let ended = match attempt(&app, &run, &active, again).await {
+        Ok(ended) => ended,
+        Err(error) => {
+            tracing::error!(run = %run.run_id, %error, "the events of a run could not be stored");
+            Ended::PutBack
+        }
+    };
+    let result = result_of(&ended);
+    // Nobody is told of an end that is not stored.
+    let told = loop {
+        match app.store.finish(&run.run_id, run.attempt, ended.clone()).await {
+            Ok(true) => break result,
+            Ok(false) => {
+                tracing::warn!(run = %run.run_id, "a run was deleted, or ended by somebody else");
+                break Some(json!({}));
+            }
+            Err(error) => {
+                tracing::error!(run = %run.run_id, %error, "the end of a run cannot be stored");
+                if app.is_stopping() {
+                    break None;
+                }
+                tokio::time::sleep(STORE_DOWN).await;
+            }
+        }
+    };
+    active.feed.end(told);
+    app.hub.remove(&run.run_id);
+    // The next run of the thread may be ready now.
+    app.wake.notify_one();
+}
+
+/// Ends a run whose worker failed.
+pub(super) async fn give_up(app: &App, run: &Run, attempt: u32) {
+    let error =
+        json!({ "error": "InternalError", "message": "the server failed while it drove the run" });
+    let end = thread_end(ThreadStatus::Error, None, Object::new(), error.clone());
+    let result = json!({ "__error__": error });
+    let over = Ended::Over { status: RunStatus::Error, result: result.clone(), thread: end };
+    if let Err(error) = app.store.finish(&run.run_id, attempt, over).await {
+        tracing::error!(run = %run.run_id, %error, "the end of a run could not be stored");
+    }
+    if let Some(active) = app.hub.remove(&run.run_id) {
+        active.feed.end(result);
+    }
+}
+
+fn result_of(ended: &Ended) -> Option<Json> {
+    match ended {
+        Ended::Over { result, .. } => Some(result.clone()),
+        Ended::Deleted { result, .. } => Some(result.clone()),
+        Ended::PutBack => None,
+    }
+}
+
+/// One attempt of a run: its events, and how it is to be ended.
+async fn attempt(app: &App, run: &Run, active: &Active, again: bool) -> Result<Ended, StoreError> {
+    let Active { feed, control, .. } = active;
+    if again {
+        feed.take_up().await?;
+    }
+    feed.push("metadata", &json!({ "run_id": run.run_id, "attempt": run.attempt })).await?;
+    let Some(graph) = app.graph(&run.graph_id) else {
+        let text = format!("the server no longer has the graph `{}`", run.graph_id);
+        return fail(feed, run, None, &RunError::Invalid(text)).await;
+    };
+    // What a stateless run does is not kept, so it needs no place in the database.
+    let graph = match run.stateless {
+        Some(OnCompletion::Delete) => {
+            graph.clone().with_checkpointer(AnyCheckpointer::new(MemorySaver::new()))
+        }
+        _ => graph.clone(),
+    };
+    let latest = graph.thread(run.thread_id.as_str());
+    let thread = match at(run) {
+        Some(at) => latest.at(at),
+        None => latest.clone(),
+    };
+    let mut request = to_request(run);
+    request.control = control.clone();
+    if again && was_taken_up(&latest, run).await {
+        request.input = None;
+        request.command = None;
+    }
+    let end = match drive(thread, request, run, feed).await? {
+        Ok(end) => end,
+        Err(error) => return fail(feed, run, Some(&latest), &error).await,
+    };
+    let rolled_back = control.drain_reason().as_deref() == Some(cancel_reason(Cancel::Rollback));
+    let ended = match end {
+        _ if rolled_back => roll_back(app, run, &latest).await,
+        Outcome::Done(values) => {
+            let end =
+                thread_end(ThreadStatus::Idle, Some(values.clone()), Object::new(), Json::Null);
+            over(RunStatus::Success, values, end)
+        }
+        Outcome::Interrupted(asked) => {
+            let mut result = asked.state().clone();
+            if !asked.is_empty() {
+                result["__interrupt__"] = interrupts_json(&asked);
+            }
+            let (values, interrupts) = rest(&latest).await;
+            let end = thread_end(ThreadStatus::Interrupted, values, interrupts, Json::Null);
+            over(RunStatus::Success, result, end)
+        }
+        Outcome::Drained(reason) if &*reason == SHUTDOWN => Ended::PutBack,
+        Outcome::Drained(_) => {
+            let error = json!({ "error": "UserInterrupt", "message": "the run was cancelled by a request" });
+            let state = latest.state(true).await.ok();
+            let unfinished = state.as_ref().is_some_and(|state| !state.next.is_empty());
+            let status = if unfinished { ThreadStatus::Interrupted } else { ThreadStatus::Idle };
+            let (values, interrupts) = state.map_or_else(Default::default, |state| parts(&state));
+            over(RunStatus::Interrupted, json!({}), thread_end(status, values, interrupts, error))
+        }
+        // Later kinds of ends leave the thread as it is.
+        _ => Ended::PutBack,
+    };
+    feed.flush().await?;
+    Ok(forget_if_temporary(run, ended))
+}
+
+fn over(status: RunStatus, result: Json, thread: Box<ThreadEnd>) -> Ended {
+    Ended::Over { status, result, thread }
+}
+
+/// The thread of a stateless run goes with it.
+fn forget_if_temporary(run: &Run, ended: Ended) -> Ended {
+    match ended {
+        Ended::Over { result, .. } if run.stateless == Some(OnCompletion::Delete) => {
+            Ended::Deleted { result, thread_too: true, thread: None }
+        }
+        ended => ended,
+    }
+}
+
+async fn fail(
+    feed: &Feed,
+    run: &Run,
+    thread: Option<&AnyThread>,
+    error: &RunError,
+) -> Result<Ended, StoreError> {
+    let error = error_json(error);
+    feed.push("error", &error).await?;
+    feed.flush().await?;
+    let (values, interrupts) = match thread {
+        Some(thread) => rest(thread).await,
+        None => (None, Object::new()),
+    };
+    let end = thread_end(ThreadStatus::Error, values, interrupts, error.clone());
+    let ended = over(RunStatus::Error, json!({ "__error__": error }), end);
+    Ok(forget_if_temporary(run, ended))
+}
+
+/// The name and the text of an error; those of the node, if a node failed.
+fn error_json(error: &RunError) -> Json {
+    let message = match error {
+        RunError::Node { error, .. } => format!("{error:#}"),
+        error => format!("{error:#}"),
+    };
+    json!({ "error": error.kind(), "message": message })
+}
+
+fn thread_end(
+    status: ThreadStatus,
+    values: Option<Json>,
+    interrupts: Object,
+    error: Json,
+) -> Box<ThreadEnd> {
+    Box::new(ThreadEnd { status, values, interrupts, error })
+}
+
+/// Deletes what a run has stored, as if it had never run.
+async fn roll_back(app: &App, run: &Run, thread: &AnyThread) -> Ended {
+    if let Err(error) = app.saver.delete_for_runs(std::slice::from_ref(&run.run_id)).await {
+        tracing::error!(run = %run.run_id, %error, "the checkpoints of a run could not be deleted");
+    }
+    let state = thread.state(true).await.ok();
+    let begun = state.as_ref().is_some_and(|state| state.metadata.is_some());
+    let next = state.as_ref().is_some_and(|state| !state.next.is_empty());
+    let status = if next { ThreadStatus::Interrupted } else { ThreadStatus::Idle };
+    let (values, interrupts) = state.map_or_else(Default::default, |state| parts(&state));
+    let values = if begun { values } else { Some(Json::Null) };
+    let error =
+        json!({ "error": "UserRollback", "message": "the run was rolled back by a request" });
+    let thread = Some(thread_end(status, values, interrupts, error));
+    let thread_too = run.stateless == Some(OnCompletion::Delete);
+    Ended::Deleted { result: json!({}), thread_too, thread }
+}
+
+/// Where a thread is after a run that did not come to its end.
+async fn rest(thread: &AnyThread) -> (Option<Json>, Object) {
+    match thread.state(true).await {
+        Ok(state) => parts(&state),
+        Err(error) => {
+            tracing::warn!(thread = thread.id(), %error, "the state of a thread could not be read");
+            Default::default()
+        }
+    }
+}
+
+fn parts(state: &RawSnapshot) -> (Option<Json>, Object) {
+    let values = state.metadata.is_some().then(|| Json::from(state.values.clone()));
+    let mut interrupts = Object::new();
+    open_questions(state, &mut interrupts);
+    (values, interrupts)
+}
+
+/// Open questions by the innermost task that asked them.
+pub(crate) fn open_questions(state: &RawSnapshot, found: &mut Object) {
+    for task in &state.tasks {
+        let before = found.len();
+        if let Some(Inner::Snapshot(inner)) = &task.state {
+            open_questions(inner, found);
+        }
+        if found.len() == before && !task.interrupts.is_empty() {
+            let asked = |asked: &Interrupt| json!({ "id": asked.id.as_str(), "value": Json::from(asked.value.clone()) });
+            found.insert(task.id.to_string(), task.interrupts.iter().map(asked).collect());
+        }
+    }
+}
+
+/// Takes the events of a run as they come.
+async fn drive(
+    thread: AnyThread,
+    request: Request,
+    run: &Run,
+    feed: &Feed,
+) -> Result<End, StoreError> {
+    let mut frames = Frames::new(run);
+    let mut driven = thread.run(request);
+    let mut flush_at = None;
+    loop {
+        let next = match flush_at {
+            None => driven.next().await,
+            Some(at) => match tokio::time::timeout_at(at, driven.next()).await {
+                Ok(next) => next,
+                Err(_) => {
+                    feed.flush().await?;
+                    flush_at = None;
+                    continue;
+                }
+            },
+        };
+        match next {
+            Some(Ok(AnyEvent::Outcome(outcome))) => return Ok(Ok(outcome)),
+            Some(Ok(event)) => {
+                for (name, data) in frames.of(&event) {
+                    feed.push(&name, &data).await?;
+                }
+                if feed.has_staged() {
+                    flush_at = flush_at.or_else(|| Some(Instant::now() + FLUSH_AFTER));
+                }
+            }
+            Some(Err(error)) => return Ok(Err(error)),
+            None => return Ok(Err(RunError::Invalid("the run ended without an end".to_owned()))),
+        }
+    }
+}
+
+/// Whether an earlier attempt of the run has taken its input, so that it must not be given again.
+async fn was_taken_up(thread: &AnyThread, run: &Run) -> bool {
+    let Ok(state) = thread.state(false).await else { return false };
+    let by = state.metadata.as_ref().and_then(|metadata| metadata.extra.get("run_id"));
+    let stored = by.and_then(|id| id.as_str()) == Some(&*run.run_id);
+    // An answer is stored before the first checkpoint that follows from it.
+    let answers = !run.asked("command")["resume"].is_null();
+    stored || (answers && state.interrupts.is_empty())
+}
+
+/// Where the run begins, if not at the head.
+fn at(run: &Run) -> Option<superstep::CheckpointRef> {
+    let at: CheckpointArg = serde_json::from_value(run.asked("checkpoint").clone()).ok()?;
+    at.to_ref(&run.thread_id).ok()
+}
+
+/// What the engine is asked for.
+fn to_request(run: &Run) -> Request {
+    let modes = run.asked("stream_mode").as_array().into_iter().flatten();
+    let modes: Vec<String> = modes.filter_map(Json::as_str).map(str::to_owned).collect();
+    let config = run.asked("config");
+    let mut metadata: Map<String, Json> = Map::new();
+    let configurable = config["configurable"].as_object().into_iter().flatten();
+    let scalar = configurable.filter(|(_, value)| !value.is_object() && !value.is_array());
+    metadata.extend(scalar.map(|(key, value)| (key.clone(), value.clone())));
+    metadata.extend(run.metadata.clone());
+    metadata.insert("run_attempt".to_owned(), run.attempt.into());
+    Request {
+        input: Some(run.asked("input").clone()).filter(|input| !input.is_null()),
+        command: Some(run.asked("command").clone()).filter(|command| !command.is_null()),
+        context: run.asked("context").clone(),
+        modes: engine_modes(&modes),
+        subgraphs: run.asked("subgraphs") == &Json::Bool(true),
+        durability: match run.asked("durability").as_str() {
+            Some("exit") => Durability::Exit,
+            Some("sync") => Durability::Sync,
+            _ => Durability::Async,
+        },
+        recursion_limit: config["recursion_limit"].as_u64(),
+        interrupt_before: break_at(run.asked("interrupt_before")),
+        interrupt_after: break_at(run.asked("interrupt_after")),
+        metadata: metadata.into_iter().collect(),
+        run_id: Some(run.run_id.clone()),
+        ..Request::default()
+    }
+}
+
+fn break_at(nodes: &Json) -> Option<BreakAt> {
+    match nodes {
+        Json::String(all) if all == "*" => Some(BreakAt::all()),
+        Json::String(one) => Some(BreakAt::from([one.as_str()])),
+        Json::Array(nodes) if nodes.iter().any(|node| node == "*") => Some(BreakAt::all()),
+        Json::Array(nodes) => {
+            Some(BreakAt::from(nodes.iter().filter_map(Json::as_str).collect::<Vec<_>>()))
+        }
+        _ => None,
+    }
+}
+
+/// The graph of a thread, if it has had a run.
+pub(crate) fn graph_of<'a>(app: &'a App, thread: &crate::store::Thread) -> Option<&'a AnyGraph> {
+    app.graph(thread.metadata.get("graph_id")?.as_str()?)
+}

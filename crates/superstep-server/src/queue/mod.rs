@@ -1,0 +1,9 @@
+//! Runs, from the request to their end.
+
+mod execute;
+mod submit;
+mod worker;
+
+pub(crate) use execute::{graph_of, open_questions};
+pub(crate) use submit::{cancel, submit};
+pub(crate) use worker::Workers;

@@ -1,0 +1,69 @@
+//! Workers: each takes a run, drives it to its end, and takes the next.
+
+use std::pin::pin;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+
+use super::execute::{execute, give_up};
+use crate::app::App;
+use crate::time::Micros;
+
+/// How long a worker waits when the store does not answer.
+const STORE_DOWN: Duration = Duration::from_secs(1);
+
+/// The workers of a server. They end when the server is gone, or stops.
+pub(crate) struct Workers(JoinSet<()>);
+
+impl Workers {
+    pub(crate) fn start(app: &Arc<App>, count: usize) -> Self {
+        let mut workers = JoinSet::new();
+        for _ in 0..count {
+            workers.spawn(work(Arc::downgrade(app), app.wake.clone()));
+        }
+        Self(workers)
+    }
+
+    /// Waits until all have ended.
+    pub(crate) async fn ended(&mut self) {
+        while self.0.join_next().await.is_some() {}
+    }
+}
+
+async fn work(app: Weak<App>, wake: Arc<tokio::sync::Notify>) {
+    loop {
+        let Some(alive) = app.upgrade().filter(|app| !app.is_stopping()) else { return };
+        let mut woken = pin!(wake.notified());
+        // A run that is admitted from here on is not missed.
+        woken.as_mut().enable();
+        let wait = match alive.store.claim(Micros::now()).await {
+            Ok(Ok(claimed)) => {
+                if claimed.more {
+                    wake.notify_one();
+                }
+                let (id, attempt) = (claimed.run.run_id.clone(), claimed.run.attempt);
+                let run = claimed.run.clone();
+                let driven = tokio::spawn(execute(alive.clone(), claimed));
+                if let Err(error) = driven.await {
+                    tracing::error!(run = %id, %error, "a run broke its worker");
+                    give_up(&alive, &run, attempt).await;
+                }
+                continue;
+            }
+            Ok(Err(due)) => due.map(|due| {
+                let micros = due.0.saturating_sub(Micros::now().0);
+                Duration::from_micros(u64::try_from(micros).unwrap_or(0).max(1_000))
+            }),
+            Err(error) => {
+                tracing::error!(%error, "no run can be taken");
+                Some(STORE_DOWN)
+            }
+        };
+        drop(alive);
+        match wait {
+            Some(wait) => drop(tokio::time::timeout(wait, woken).await),
+            None => woken.await,
+        }
+    }
+}

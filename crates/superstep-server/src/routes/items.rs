@@ -1,0 +1,166 @@
+//! The long-term memory that graphs share.
+
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+use superstep::checkpoint::{
+    Comparison, Error, Indexing, Item, NamespaceQuery, PutItem, Search as ItemSearch, Value,
+};
+
+use super::{Answer, State, json, no_content};
+use crate::error::{ApiError, ApiResult};
+use crate::time::Micros;
+use crate::wire::{Body, Object, Query, limit, offset, or_default};
+
+fn failed(error: Error) -> ApiError {
+    match error {
+        Error::Invalid { .. } => ApiError::bad_request(error.to_string()),
+        error => {
+            tracing::error!(%error, "a request failed");
+            let detail = "the long-term memory does not answer; try again";
+            ApiError::new(axum::http::StatusCode::SERVICE_UNAVAILABLE, detail)
+        }
+    }
+}
+
+fn item_json(item: &Item) -> Json {
+    json!({
+        "namespace": item.namespace,
+        "key": item.key,
+        "value": Json::from(item.value.clone()),
+        "created_at": Micros::from(item.created_at).rfc3339(),
+        "updated_at": Micros::from(item.updated_at).rfc3339(),
+    })
+}
+
+#[derive(Deserialize)]
+pub(super) struct Put {
+    namespace: Vec<String>,
+    key: String,
+    value: Object,
+    index: Option<Json>,
+    ttl: Option<f64>,
+}
+
+pub(super) async fn put(state: State, Body(body): Body<Put>) -> Answer {
+    let value = Value::from(Json::Object(body.value));
+    let mut item = PutItem::new(&body.namespace, body.key, value);
+    item = match body.index {
+        None | Some(Json::Null | Json::Bool(true)) => item,
+        Some(Json::Bool(false)) => item.index(Indexing::Off),
+        Some(Json::Array(paths)) => {
+            let paths: Option<Vec<_>> =
+                paths.iter().map(|path| path.as_str().map(str::to_owned)).collect();
+            item.index(Indexing::Fields(
+                paths.ok_or_else(|| ApiError::invalid("`index` is false or a list of paths"))?,
+            ))
+        }
+        Some(_) => return Err(ApiError::invalid("`index` is false or a list of paths")),
+    };
+    if let Some(minutes) = body.ttl {
+        let ttl = std::time::Duration::try_from_secs_f64(minutes * 60.0);
+        item = item.ttl(ttl.map_err(|_| ApiError::invalid("`ttl` is a number of minutes"))?);
+    }
+    state.items.put_item(item).await.map_err(failed)?;
+    Ok(no_content())
+}
+
+pub(super) async fn find(state: State, query: Query) -> Answer {
+    let namespace = query.get("namespace").filter(|namespace| !namespace.is_empty());
+    let namespace = namespace.ok_or_else(|| ApiError::invalid("`namespace` is missing"))?;
+    let key = query.get("key").filter(|key| !key.is_empty());
+    let key = key.ok_or_else(|| ApiError::bad_request("`key` is missing"))?;
+    let namespace: Vec<String> = namespace.split('.').map(str::to_owned).collect();
+    let found = state.items.get(&namespace, key).await.map_err(failed)?;
+    Ok(json(found.as_ref().map_or(Json::Null, item_json)))
+}
+
+#[derive(Deserialize)]
+pub(super) struct Delete {
+    #[serde(default, deserialize_with = "or_default")]
+    namespace: Vec<String>,
+    key: String,
+}
+
+pub(super) async fn delete(state: State, Body(body): Body<Delete>) -> Answer {
+    state.items.delete(&body.namespace, &body.key).await.map_err(failed)?;
+    Ok(no_content())
+}
+
+#[derive(Deserialize)]
+pub(super) struct Search {
+    #[serde(default, deserialize_with = "or_default")]
+    namespace_prefix: Vec<String>,
+    #[serde(default, deserialize_with = "or_default")]
+    filter: Object,
+    limit: Option<i64>,
+    offset: Option<i64>,
+    query: Option<String>,
+    refresh_ttl: Option<bool>,
+}
+
+/// A value to compare with: equal to it, or as its operators say.
+fn with_condition(search: ItemSearch, key: &str, wanted: Json) -> ApiResult<ItemSearch> {
+    let operators = match wanted {
+        Json::Object(operators) if operators.keys().any(|key| key.starts_with('$')) => operators,
+        value => return Ok(search.filter(key, value)),
+    };
+    operators.into_iter().try_fold(search, |search, (word, value)| {
+        let comparison = match &*word {
+            "$eq" => return Ok(search.filter(key, value)),
+            "$ne" => Comparison::NotEqual,
+            "$gt" => Comparison::Greater,
+            "$gte" => Comparison::AtLeast,
+            "$lt" => Comparison::Less,
+            "$lte" => Comparison::AtMost,
+            _ => {
+                return Err(ApiError::invalid(format!(
+                    "`filter` has the unknown operator `{word}`"
+                )));
+            }
+        };
+        Ok(search.compare(key, comparison, value))
+    })
+}
+
+pub(super) async fn search(state: State, Body(body): Body<Search>) -> Answer {
+    let mut search = ItemSearch::below(body.namespace_prefix)
+        .limit(limit(body.limit, 10)?)
+        .offset(offset(body.offset)?);
+    for (key, wanted) in body.filter {
+        search = with_condition(search, &key, wanted)?;
+    }
+    if let Some(query) = body.query {
+        search = search.query(query);
+    }
+    if let Some(refresh) = body.refresh_ttl {
+        search = search.refresh(refresh);
+    }
+    let found = state.items.search(search).await.map_err(failed)?;
+    let with_score = |item: &Item| {
+        let mut json = item_json(item);
+        json["score"] = item.score.into();
+        json
+    };
+    Ok(json(json!({ "items": found.iter().map(with_score).collect::<Vec<_>>() })))
+}
+
+#[derive(Deserialize)]
+pub(super) struct Namespaces {
+    #[serde(default, deserialize_with = "or_default")]
+    prefix: Vec<String>,
+    #[serde(default, deserialize_with = "or_default")]
+    suffix: Vec<String>,
+    max_depth: Option<usize>,
+    limit: Option<i64>,
+    offset: Option<i64>,
+}
+
+pub(super) async fn namespaces(state: State, Body(body): Body<Namespaces>) -> Answer {
+    let mut query = NamespaceQuery::below(body.prefix).ending(body.suffix);
+    query = query.page(offset(body.offset)?, limit(body.limit, 100)?);
+    if let Some(depth) = body.max_depth {
+        query = query.max_depth(depth);
+    }
+    let found = state.items.namespaces(query).await.map_err(failed)?;
+    Ok(json(json!({ "namespaces": found })))
+}

@@ -1,0 +1,154 @@
+use axum::extract::Path;
+use axum::http::StatusCode;
+use axum::response::IntoResponse;
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+
+use super::{Answer, State, json, no_content, page, with_locations};
+use crate::error::{ApiError, ApiResult};
+use crate::queue::{self, submit};
+use crate::store::{Cancel, ListQuery, RunStatus, Which};
+use crate::wire::{Body, Query, RunRequest, id_in_path, limit, offset, run_json, select};
+
+pub(super) async fn create(
+    state: State,
+    Path(thread): Path<String>,
+    Body(request): Body<RunRequest>,
+) -> Answer {
+    let thread = id_in_path("thread", &thread)?;
+    let (run, _) = submit(&state, Some(&thread), request).await?;
+    let place = format!("/threads/{thread}/runs/{}", run.run_id);
+    Ok(with_locations(json(run_json(&run)), &place, None))
+}
+
+pub(super) async fn create_stateless(state: State, Body(request): Body<RunRequest>) -> Answer {
+    let (run, _) = submit(&state, None, request).await?;
+    let place = format!("/runs/{}", run.run_id);
+    Ok(with_locations(json(run_json(&run)), &place, None))
+}
+
+pub(super) async fn batch(state: State, Body(requests): Body<Vec<RunRequest>>) -> Answer {
+    if requests.is_empty() {
+        return Err(ApiError::invalid("a batch has at least one run"));
+    }
+    // Nothing is created if one of them cannot be.
+    for request in &requests {
+        request.check(true)?;
+        state.assistant(&request.assistant_id).await?;
+    }
+    let mut runs = Vec::new();
+    for request in requests {
+        runs.push(run_json(&submit(&state, None, request).await?.0));
+    }
+    Ok(json(runs.into()))
+}
+
+fn status(word: &str) -> ApiResult<RunStatus> {
+    let known: Vec<_> = RunStatus::ALL.iter().map(|status| status.as_str()).collect();
+    RunStatus::from_word(word).ok_or_else(|| {
+        ApiError::invalid(format!("`status` is `{word}`; it can be {}", known.join(", ")))
+    })
+}
+
+pub(super) async fn list(state: State, Path(thread): Path<String>, query: Query) -> Answer {
+    let thread = id_in_path("thread", &thread)?;
+    state.thread(&thread).await?;
+    let mut equal = vec![("thread_id", vec![thread])];
+    if let Some(word) = query.get("status").filter(|word| !word.is_empty()) {
+        equal.push(("status", vec![status(word)?.as_str().to_owned()]));
+    }
+    let offset = offset(query.number("offset")?)?;
+    let asked = ListQuery {
+        equal,
+        offset,
+        limit: limit(query.number("limit")?, 10)?,
+        ..ListQuery::default()
+    };
+    let fields = query.list("select");
+    page(&state.store.runs(asked).await?, offset, |run| select(run_json(run), fields.as_deref()))
+}
+
+pub(super) async fn find(state: State, Path((thread, run)): Path<(String, String)>) -> Answer {
+    let (thread, run) = (id_in_path("thread", &thread)?, id_in_path("run", &run)?);
+    let found = state.store.run(Some(&thread), &run).await?;
+    Ok(json(run_json(&found.ok_or_else(|| ApiError::no_run(&run))?)))
+}
+
+pub(super) async fn delete(state: State, Path((thread, run)): Path<(String, String)>) -> Answer {
+    let (thread, run) = (id_in_path("thread", &thread)?, id_in_path("run", &run)?);
+    let deleted = state.store.delete_run(&thread, &run).await?;
+    let deleted = deleted.ok_or_else(|| ApiError::no_run(&run))?;
+    match (deleted.status, state.hub.get(&run)) {
+        (RunStatus::Running, Some(active)) => {
+            state.stop_run(&run, Cancel::Rollback);
+            active.feed.result().await;
+        }
+        _ => state.drop_run(&run),
+    }
+    Ok(no_content())
+}
+
+fn action(query: &Query) -> ApiResult<Cancel> {
+    match query.get("action") {
+        None | Some("") => Ok(Cancel::Interrupt),
+        Some(word) => Cancel::from_word(word).ok_or_else(|| {
+            ApiError::invalid(format!("`action` is `{word}`; it can be interrupt or rollback"))
+        }),
+    }
+}
+
+pub(super) async fn cancel(
+    state: State,
+    Path((thread, run)): Path<(String, String)>,
+    query: Query,
+) -> Answer {
+    let (thread, run) = (id_in_path("thread", &thread)?, id_in_path("run", &run)?);
+    let (wait, action) = (query.flag("wait")?, action(&query)?);
+    state.thread(&thread).await?;
+    let place = format!("/threads/{thread}/runs/{run}");
+    let which = Which::Runs { thread, runs: vec![run] };
+    let running = queue::cancel(&state, which, action).await?;
+    if !wait {
+        return Ok(with_locations(StatusCode::ACCEPTED.into_response(), &place, None));
+    }
+    for active in running {
+        active.feed.result().await;
+    }
+    Ok(with_locations(json(json!({})), &place, Some(&format!("{place}/join"))))
+}
+
+#[derive(Deserialize)]
+pub(super) struct CancelMany {
+    thread_id: Option<String>,
+    run_ids: Option<Vec<String>>,
+    status: Option<String>,
+}
+
+pub(super) async fn cancel_many(
+    state: State,
+    query: Query,
+    Body(body): Body<CancelMany>,
+) -> Answer {
+    let action = action(&query)?;
+    let which = match (body.thread_id, body.run_ids, body.status.as_deref()) {
+        (Some(thread), Some(runs), None) => {
+            let runs = runs.iter().map(|run| id_in_path("run", run)).collect::<ApiResult<_>>()?;
+            Which::Runs { thread: id_in_path("thread", &thread)?, runs }
+        }
+        (None, None, Some("pending")) => Which::Status(vec![RunStatus::Pending]),
+        (None, None, Some("running")) => Which::Status(vec![RunStatus::Running]),
+        (None, None, Some("all")) => Which::Status(vec![RunStatus::Pending, RunStatus::Running]),
+        _ => {
+            return Err(ApiError::invalid(
+                "give `thread_id` with `run_ids`, or `status` as pending, running or all",
+            ));
+        }
+    };
+    queue::cancel(&state, which, action).await?;
+    Ok(no_content())
+}
+
+/// What `wait` and `join` answer for a run that is over.
+pub(super) fn result(run: &crate::store::Run) -> Json {
+    run.result.clone().unwrap_or_else(|| json!({}))
+}

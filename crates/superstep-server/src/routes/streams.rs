@@ -1,0 +1,246 @@
+//! Answers that take as long as a run: streams, and waiting for the result.
+
+use std::sync::Arc;
+
+use axum::body::{Body as HttpBody, Bytes};
+use axum::extract::Path;
+use axum::http::HeaderMap;
+use axum::response::{IntoResponse, Response};
+use serde_json::Value as Json;
+
+use super::runs::result;
+use super::{Answer, State, with_locations};
+use crate::app::App;
+use crate::error::{ApiError, ApiResult};
+use crate::events::{Active, Feed, Guard, HEARTBEAT, Sse};
+use crate::queue::{self, submit};
+use crate::store::{Cancel, Run, Which};
+use crate::wire::{Body, OnDisconnect, Query, RunRequest, id_in_path, json_response};
+
+/// Cancels a run when its reader leaves before the end.
+struct CancelOnLeave {
+    app: Arc<App>,
+    run: Option<(String, String)>,
+}
+
+impl CancelOnLeave {
+    fn new(app: &Arc<App>, run: &Run, cancel: bool) -> Self {
+        let run = cancel.then(|| (run.thread_id.clone(), run.run_id.clone()));
+        Self { app: app.clone(), run }
+    }
+}
+
+impl Guard for CancelOnLeave {
+    fn complete(&mut self) {
+        self.run = None;
+    }
+}
+
+impl Drop for CancelOnLeave {
+    fn drop(&mut self) {
+        let Some((thread, run)) = self.run.take() else { return };
+        let app = self.app.clone();
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                let which = Which::Runs { thread, runs: vec![run] };
+                // A run that has ended meanwhile need not be cancelled.
+                let _ = queue::cancel(&app, which, Cancel::Interrupt).await;
+            });
+        }
+    }
+}
+
+fn cancels(request: &RunRequest) -> bool {
+    request.on_disconnect == Some(OnDisconnect::Cancel)
+}
+
+/// What the ids of the events of a run begin with.
+fn ids(run: &Run) -> Option<i64> {
+    run.resumable().then(|| run.created_at.millis())
+}
+
+fn stream_of(app: &Arc<App>, run: &Run, active: &Active, cancel: bool) -> Response {
+    let sse = Sse {
+        reader: Some(active.feed.after(0)),
+        ids: ids(run),
+        wanted: None,
+        guard: CancelOnLeave::new(app, run, cancel),
+    };
+    sse.into_response()
+}
+
+pub(super) async fn stream(
+    state: State,
+    Path(thread): Path<String>,
+    Body(request): Body<RunRequest>,
+) -> Answer {
+    let thread = id_in_path("thread", &thread)?;
+    let cancel = cancels(&request);
+    let (run, active) = submit(&state, Some(&thread), request).await?;
+    let place = format!("/threads/{thread}/runs/{}", run.run_id);
+    let response = stream_of(&state, &run, &active, cancel);
+    Ok(with_locations(response, &place, Some(&format!("{place}/stream"))))
+}
+
+pub(super) async fn stream_stateless(state: State, Body(request): Body<RunRequest>) -> Answer {
+    let cancel = cancels(&request);
+    let (run, active) = submit(&state, None, request).await?;
+    let place = format!("/runs/{}", run.run_id);
+    let response = stream_of(&state, &run, &active, cancel);
+    Ok(with_locations(response, &place, Some(&format!("{place}/stream"))))
+}
+
+/// The result of a run as JSON. Until it is there, a newline now and then shows that the server is.
+fn waiting(feed: Arc<Feed>, guard: CancelOnLeave) -> Response {
+    let body = futures_util::stream::unfold(Some((feed, guard)), |waiting| async {
+        let (feed, mut guard) = waiting?;
+        match tokio::time::timeout(HEARTBEAT, feed.result()).await {
+            Err(_) => Some((Ok(Bytes::from_static(b"\n")), Some((feed, guard)))),
+            Ok(Some(result)) => {
+                guard.complete();
+                Some((Ok(Bytes::from(result.to_string())), None))
+            }
+            // Another process goes on with the run. The answer breaks off, and the client joins the run there.
+            Ok(None) => {
+                guard.complete();
+                Some((Err(std::io::Error::other("the server stops")), None))
+            }
+        }
+    });
+    json_response(HttpBody::from_stream(body))
+}
+
+fn wait_for(app: &Arc<App>, run: &Run, active: Active, cancel: bool) -> Response {
+    let place = format!("/threads/{}/runs/{}", run.thread_id, run.run_id);
+    let response = waiting(active.feed, CancelOnLeave::new(app, run, cancel));
+    with_locations(response, &place, Some(&format!("{place}/join")))
+}
+
+pub(super) async fn wait(
+    state: State,
+    Path(thread): Path<String>,
+    Body(request): Body<RunRequest>,
+) -> Answer {
+    let thread = id_in_path("thread", &thread)?;
+    let cancel = cancels(&request);
+    let (run, active) = submit(&state, Some(&thread), request).await?;
+    Ok(wait_for(&state, &run, active, cancel))
+}
+
+pub(super) async fn wait_stateless(state: State, Body(request): Body<RunRequest>) -> Answer {
+    let cancel = cancels(&request);
+    let (run, active) = submit(&state, None, request).await?;
+    Ok(wait_for(&state, &run, active, cancel))
+}
+
+async fn known(app: &App, thread: Option<&str>, run: &str) -> ApiResult<Run> {
+    let run = id_in_path("run", run)?;
+    let thread = thread.map(|thread| id_in_path("thread", thread)).transpose()?;
+    let found = app.store.run(thread.as_deref(), &run).await?;
+    found.ok_or_else(|| ApiError::no_run(&run))
+}
+
+/// A run that is not over, with its feed. If it is over by now, the run as it ended.
+async fn open(app: &App, run: Run) -> ApiResult<(Run, Option<Active>)> {
+    if run.status.is_over() {
+        return Ok((run, None));
+    }
+    match app.hub.get(&run.run_id) {
+        Some(active) => Ok((run, Some(active))),
+        // It ended meanwhile, or it has not been looked at since the server started.
+        None => match app.store.run(Some(&run.thread_id), &run.run_id).await? {
+            Some(now) if now.status.is_over() => Ok((now, None)),
+            Some(now) => {
+                let active = app.active(&now);
+                // It may have ended before it was added, and then nobody would end its feed.
+                match app.store.run(Some(&now.thread_id), &now.run_id).await? {
+                    Some(now) if !now.status.is_over() => Ok((now, Some(active))),
+                    ended => {
+                        app.drop_run(&now.run_id);
+                        Ok((ended.ok_or_else(|| ApiError::no_run(&now.run_id))?, None))
+                    }
+                }
+            }
+            None => Err(ApiError::no_run(&run.run_id)),
+        },
+    }
+}
+
+async fn join_run(app: &Arc<App>, run: Run, query: &Query) -> Answer {
+    let cancel = query.flag("cancel_on_disconnect")?;
+    let place = format!("/threads/{}/runs/{}", run.thread_id, run.run_id);
+    let (run, active) = open(app, run).await?;
+    let response = match active {
+        Some(active) => waiting(active.feed, CancelOnLeave::new(app, &run, cancel)),
+        None => json_response(result(&run).to_string()),
+    };
+    Ok(with_locations(response, &place, Some(&format!("{place}/join"))))
+}
+
+pub(super) async fn join(
+    state: State,
+    Path((thread, run)): Path<(String, String)>,
+    query: Query,
+) -> Answer {
+    let run = known(&state, Some(&thread), &run).await?;
+    join_run(&state, run, &query).await
+}
+
+pub(super) async fn join_stateless(state: State, Path(run): Path<String>, query: Query) -> Answer {
+    let run = known(&state, None, &run).await?;
+    join_run(&state, run, &query).await
+}
+
+/// After which event a reader wants to go on. Nothing if the id is of no use.
+fn last_event(headers: &HeaderMap, run: &Run) -> Option<Option<u64>> {
+    let id = headers.get("last-event-id")?.to_str().unwrap_or_default();
+    if matches!(id, "-1" | "0" | "0-0") {
+        return Some(Some(0));
+    }
+    let parts = id.split_once('-');
+    let own = run.created_at.millis().to_string();
+    Some(parts.filter(|(ms, _)| *ms == own).and_then(|(_, seq)| seq.parse().ok()))
+}
+
+async fn join_stream_of(app: &Arc<App>, run: Run, headers: &HeaderMap, query: &Query) -> Answer {
+    let cancel = query.flag("cancel_on_disconnect")?;
+    let place = format!("/threads/{}/runs/{}", run.thread_id, run.run_id);
+    let after = last_event(headers, &run);
+    let (run, active) = open(app, run).await?;
+    let reader = match (active, after) {
+        (_, Some(None)) => None,
+        (Some(active), Some(Some(after))) => Some(active.feed.after(after)),
+        (Some(active), None) => Some(active.feed.from_now()),
+        (None, Some(Some(after))) if run.resumable() => {
+            let feed = Feed::new(&run.run_id, true, app.store.clone());
+            feed.take_up().await?;
+            feed.end(Json::Null);
+            Some(feed.after(after))
+        }
+        (None, _) => None,
+    };
+    let wanted = query.list("stream_mode");
+    let guard = CancelOnLeave::new(app, &run, cancel && reader.is_some());
+    let sse = Sse { reader, ids: ids(&run), wanted, guard };
+    Ok(with_locations(sse.into_response(), &place, Some(&format!("{place}/stream"))))
+}
+
+pub(super) async fn join_stream(
+    state: State,
+    Path((thread, run)): Path<(String, String)>,
+    headers: HeaderMap,
+    query: Query,
+) -> Answer {
+    let run = known(&state, Some(&thread), &run).await?;
+    join_stream_of(&state, run, &headers, &query).await
+}
+
+pub(super) async fn join_stream_stateless(
+    state: State,
+    Path(run): Path<String>,
+    headers: HeaderMap,
+    query: Query,
+) -> Answer {
+    let run = known(&state, None, &run).await?;
+    join_stream_of(&state, run, &headers, &query).await
+}

@@ -1,0 +1,195 @@
+use axum::extract::Path;
+use axum::http::HeaderMap;
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+use superstep::RunError;
+use superstep::checkpoint::{Keep, Prune};
+use uuid::Uuid;
+
+use super::assistants::{IfExists, Order, column};
+use super::{Answer, State, json, no_content, page};
+use crate::app::App;
+use crate::error::{ApiError, ApiResult};
+use crate::store::{Cancel, ListQuery, RunStatus, Thread, ThreadStatus};
+use crate::time::Micros;
+use crate::wire::{Body, Object, id_in_path, limit, offset, or_default, select, thread_json};
+
+#[derive(Deserialize)]
+pub(super) struct Create {
+    thread_id: Option<String>,
+    #[serde(default, deserialize_with = "or_default")]
+    metadata: Object,
+    if_exists: Option<IfExists>,
+    supersteps: Option<Vec<Json>>,
+}
+
+pub(super) async fn create(state: State, Body(body): Body<Create>) -> Answer {
+    if body.supersteps.is_some_and(|steps| !steps.is_empty()) {
+        return Err(ApiError::not_implemented("creating a thread with `supersteps`"));
+    }
+    let id = match body.thread_id {
+        Some(id) => id_in_path("thread", &id)?,
+        None => Uuid::now_v7().to_string(),
+    };
+    let thread = Thread::new(id, body.metadata, Micros::now());
+    match state.store.create_thread(thread).await? {
+        Ok(made) => Ok(json(thread_json(&made))),
+        Err(known) if body.if_exists == Some(IfExists::DoNothing) => Ok(json(thread_json(&known))),
+        Err(known) => {
+            let id = &known.thread_id;
+            Err(ApiError::conflict(format!("there is a thread `{id}` already")))
+        }
+    }
+}
+
+#[derive(Default, Deserialize)]
+pub(super) struct Search {
+    ids: Option<Vec<String>>,
+    #[serde(default, deserialize_with = "or_default")]
+    metadata: Object,
+    #[serde(default, deserialize_with = "or_default")]
+    values: Object,
+    status: Option<ThreadStatus>,
+    limit: Option<i64>,
+    offset: Option<i64>,
+    sort_by: Option<String>,
+    sort_order: Option<Order>,
+    select: Option<Vec<String>>,
+    extract: Option<Object>,
+}
+
+impl Search {
+    fn to_query(&self) -> ApiResult<ListQuery> {
+        let mut equal = Vec::new();
+        equal.extend(self.ids.clone().map(|ids| ("thread_id", ids)));
+        equal.extend(self.status.map(|status| ("status", vec![status.as_str().to_owned()])));
+        let known = ["thread_id", "status", "created_at", "updated_at", "state_updated_at"];
+        Ok(ListQuery {
+            metadata: self.metadata.clone(),
+            values: self.values.clone(),
+            equal,
+            sort_by: column(self.sort_by.as_deref(), &known, "updated_at")?,
+            descending: self.sort_order != Some(Order::Asc),
+            limit: limit(self.limit, 10)?,
+            offset: offset(self.offset)?,
+        })
+    }
+}
+
+pub(super) async fn search(state: State, Body(body): Body<Search>) -> Answer {
+    if body.extract.as_ref().is_some_and(|extract| !extract.is_empty()) {
+        return Err(ApiError::not_implemented("`extract`"));
+    }
+    let query = body.to_query()?;
+    let offset = query.offset;
+    let found = state.store.threads(query).await?;
+    page(&found, offset, |thread| select(thread_json(thread), body.select.as_deref()))
+}
+
+pub(super) async fn count(state: State, Body(body): Body<Search>) -> Answer {
+    let query = ListQuery { limit: usize::MAX - 1, offset: 0, ..body.to_query()? };
+    Ok(json(state.store.threads(query).await?.rows.len().into()))
+}
+
+pub(super) async fn find(state: State, Path(id): Path<String>) -> Answer {
+    let id = id_in_path("thread", &id)?;
+    Ok(json(thread_json(&state.thread(&id).await?)))
+}
+
+#[derive(Deserialize)]
+pub(super) struct Patch {
+    #[serde(default, deserialize_with = "or_default")]
+    metadata: Object,
+}
+
+pub(super) async fn update(
+    state: State,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    Body(body): Body<Patch>,
+) -> Answer {
+    let id = id_in_path("thread", &id)?;
+    state.thread(&id).await?;
+    let change = Box::new(move |thread: &mut Thread| {
+        thread.metadata.extend(body.metadata);
+        thread.updated_at = Micros::now();
+    });
+    let changed = state.store.update_thread(&id, change).await?;
+    let changed = changed.ok_or_else(|| ApiError::no_thread(&id))?;
+    let minimal = headers.get("prefer").is_some_and(|prefer| prefer == "return=minimal");
+    Ok(if minimal { no_content() } else { json(thread_json(&changed)) })
+}
+
+/// Deletes a thread with all that is stored for it. What runs on it is stopped first.
+async fn remove(app: &App, id: &str) -> ApiResult<()> {
+    app.thread(id).await?;
+    let open = app.store.delete_thread(id).await?.ok_or_else(|| ApiError::no_thread(id))?;
+    for run in open {
+        let active = app.hub.get(&run.run_id).filter(|_| run.status == RunStatus::Running);
+        let Some(active) = active else {
+            app.drop_run(&run.run_id);
+            continue;
+        };
+        app.stop_run(&run.run_id, Cancel::Rollback);
+        active.feed.result().await;
+    }
+    app.saver.delete_thread(id).await.map_err(RunError::from)?;
+    Ok(())
+}
+
+pub(super) async fn delete(state: State, Path(id): Path<String>) -> Answer {
+    let id = id_in_path("thread", &id)?;
+    remove(&state, &id).await?;
+    Ok(no_content())
+}
+
+#[derive(Deserialize)]
+pub(super) struct PruneBody {
+    thread_ids: Vec<String>,
+    strategy: Option<Strategy>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Strategy {
+    Delete,
+    KeepLatest,
+}
+
+pub(super) async fn prune(state: State, Body(body): Body<PruneBody>) -> Answer {
+    let ids = body.thread_ids.iter().map(|id| id_in_path("thread", id));
+    let ids = ids.collect::<ApiResult<Vec<_>>>()?;
+    let mut pruned = 0;
+    for id in ids {
+        if state.store.thread(&id).await?.is_none() {
+            continue;
+        }
+        match body.strategy.unwrap_or(Strategy::Delete) {
+            Strategy::Delete => remove(&state, &id).await?,
+            Strategy::KeepLatest => {
+                let prune = Prune { threads: Some(vec![id]), keep: Keep::Latest };
+                state.saver.prune(prune).await.map_err(RunError::from)?;
+            }
+        }
+        pruned += 1;
+    }
+    Ok(json(json!({ "pruned_count": pruned })))
+}
+
+pub(super) async fn copy(state: State, Path(id): Path<String>) -> Answer {
+    let id = id_in_path("thread", &id)?;
+    let known = state.thread(&id).await?;
+    let now = Micros::now();
+    let copy = Thread {
+        thread_id: Uuid::now_v7().to_string(),
+        created_at: now,
+        updated_at: now,
+        status: if known.status == ThreadStatus::Busy { ThreadStatus::Idle } else { known.status },
+        ..known
+    };
+    state.saver.copy_thread(&id, &copy.thread_id).await.map_err(RunError::from)?;
+    match state.store.create_thread(copy).await? {
+        Ok(made) => Ok(json(thread_json(&made))),
+        Err(_) => Err(ApiError::conflict("the id of the copy is taken; try again")),
+    }
+}

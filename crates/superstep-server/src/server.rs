@@ -1,0 +1,340 @@
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use axum::Router;
+use superstep::checkpoint::{AnyCheckpointer, AnyStore, MemorySaver, MemoryStore};
+use superstep::{AnyGraph, RunError};
+use superstep_sqlite::SqliteSaver;
+use tokio::net::TcpListener;
+use tokio::sync::Notify;
+
+use crate::app::{App, SHUTDOWN, default_assistant};
+use crate::events::Hub;
+use crate::queue::Workers;
+use crate::store::{Assistant, SqliteStore, Store, StoreError};
+use crate::time::Micros;
+
+/// How often a run is begun before it is given up.
+const ATTEMPTS_MAX: u32 = 3;
+/// How long events of a run are kept after its end.
+const EVENTS_KEPT: Duration = Duration::from_secs(3_600);
+
+/// Where the server keeps everything.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Database {
+    /// In memory: gone when the process ends.
+    Memory,
+    /// In an SQLite file, which is made if it is not there.
+    Sqlite(PathBuf),
+}
+
+impl std::str::FromStr for Database {
+    type Err = ServerError;
+
+    /// `memory` or `sqlite:FILE`.
+    fn from_str(text: &str) -> Result<Self, ServerError> {
+        match text.split_once(':') {
+            None if text == "memory" => Ok(Self::Memory),
+            Some(("sqlite", file)) if !file.is_empty() => {
+                Ok(Self::Sqlite(file.strip_prefix("//").unwrap_or(file).into()))
+            }
+            Some(("postgres" | "postgresql", _)) => Err(ServerError::Setup(
+                "the server does not keep its threads in PostgreSQL yet; use sqlite:FILE"
+                    .to_owned(),
+            )),
+            // What was given is not repeated: there may be a password in it.
+            _ => Err(ServerError::Setup("the database is `memory` or `sqlite:FILE`".to_owned())),
+        }
+    }
+}
+
+/// Why a server did not start, or stopped.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServerError {
+    /// What it was told to do cannot be done.
+    #[error("{0}")]
+    Setup(String),
+    /// A graph cannot be served.
+    #[error("graph `{name}` cannot be served")]
+    Graph {
+        /// The name it was registered under.
+        name: String,
+        /// Why.
+        source: RunError,
+    },
+    /// The database could not be opened.
+    #[error("the database could not be opened: {0}")]
+    Database(String),
+    /// The address could not be listened on, or a connection could not be accepted.
+    #[error("the server cannot listen on {address}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        source: std::io::Error,
+    },
+}
+
+impl From<StoreError> for ServerError {
+    fn from(error: StoreError) -> Self {
+        Self::Database(error.0)
+    }
+}
+
+/// A server of graphs. Register graphs, then [`start`](Self::start) it.
+///
+/// ```
+/// # use superstep::prelude::*;
+/// # #[derive(State, Clone, Default)]
+/// # struct Counter { #[channel(reduce = Sum)] count: i64 }
+/// # async fn add() -> CounterUpdate { Counter::update().count(1) }
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// let graph = StateGraph::<Counter>::new().add_node("add", add).add_edge(START, "add").compile()?;
+/// let server = superstep_server::Server::new().graph("counter", graph).start().await?;
+/// let router: axum::Router = server.router();
+/// # let _ = router;
+/// server.shutdown(std::time::Duration::from_secs(1)).await;
+/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
+#[must_use = "a server does nothing until it is started"]
+pub struct Server {
+    graphs: Vec<(String, AnyGraph)>,
+    database: Database,
+    workers: usize,
+    pending_max: usize,
+    body_max: usize,
+    api_keys: Vec<String>,
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let graphs: Vec<_> = self.graphs.iter().map(|(name, _)| name).collect();
+        f.debug_struct("Server").field("graphs", &graphs).finish_non_exhaustive()
+    }
+}
+
+impl Default for Server {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Server {
+    /// A server without graphs, which keeps everything in memory.
+    pub fn new() -> Self {
+        Self {
+            graphs: Vec::new(),
+            database: Database::Memory,
+            workers: 10,
+            pending_max: 10_000,
+            body_max: 16 << 20,
+            api_keys: Vec::new(),
+        }
+    }
+
+    /// Serves a graph under this name. Its checkpointer and its long-term memory are replaced by those of the server.
+    pub fn graph(mut self, name: impl Into<String>, graph: impl Into<AnyGraph>) -> Self {
+        self.graphs.push((name.into(), graph.into()));
+        self
+    }
+
+    /// Keeps everything in this database.
+    pub fn database(mut self, database: Database) -> Self {
+        self.database = database;
+        self
+    }
+
+    /// How many runs are driven at the same time; 10 if nothing is said.
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.workers = workers.max(1);
+        self
+    }
+
+    /// How many runs may wait before further ones are refused with 429; 10,000 if nothing is said.
+    pub fn pending_max(mut self, runs: usize) -> Self {
+        self.pending_max = runs;
+        self
+    }
+
+    /// The largest body of a request, in bytes; 16 MiB if nothing is said.
+    pub fn body_max(mut self, bytes: usize) -> Self {
+        self.body_max = bytes;
+        self
+    }
+
+    /// Lets only those in who have this key, or another one that was given.
+    pub fn api_key(mut self, key: impl Into<String>) -> Self {
+        self.api_keys.push(key.into());
+        self
+    }
+
+    /// Opens the database and starts the workers. Runs that another process left are gone on with.
+    ///
+    /// # Errors
+    /// A graph cannot be served, or the database could not be opened.
+    pub async fn start(self) -> Result<Running, ServerError> {
+        if self.api_keys.iter().any(String::is_empty) {
+            return Err(ServerError::Setup("an API key cannot be empty".to_owned()));
+        }
+        let (saver, items, file) = open(&self.database).await?;
+        let mut graphs = BTreeMap::new();
+        for (name, graph) in self.graphs {
+            graph.check().map_err(|source| ServerError::Graph { name: name.clone(), source })?;
+            let graph = graph.with_checkpointer(saver.clone()).with_store(items.clone());
+            if graphs.insert(name.clone(), graph).is_some() {
+                return Err(ServerError::Setup(format!("two graphs have the name `{name}`")));
+            }
+        }
+        let store: Arc<dyn Store> = Arc::new(SqliteStore::open(file).await?);
+        for name in graphs.keys() {
+            // It may be there from an earlier start, and may have been changed since.
+            drop(store.create_assistant(default_for(name)).await?);
+        }
+        let left = store.recover(ATTEMPTS_MAX).await?;
+        if left > 0 {
+            tracing::info!(runs = left, "going on with runs that another process left");
+        }
+        let kept = i64::try_from(EVENTS_KEPT.as_micros()).unwrap_or(i64::MAX);
+        store.forget_events(Micros(Micros::now().0.saturating_sub(kept))).await?;
+        let app = Arc::new(App {
+            graphs,
+            saver,
+            items,
+            store,
+            hub: Hub::default(),
+            wake: Arc::new(Notify::new()),
+            pending_max: self.pending_max,
+            api_keys: self.api_keys,
+            stopping: AtomicBool::new(false),
+        });
+        let workers = Workers::start(&app, self.workers);
+        Ok(Running { app, workers, body_max: self.body_max })
+    }
+}
+
+async fn open(
+    database: &Database,
+) -> Result<(AnyCheckpointer, AnyStore, Option<&Path>), ServerError> {
+    let failed = |error: superstep::checkpoint::Error| ServerError::Database(error.to_string());
+    match database {
+        Database::Memory => {
+            let saver = AnyCheckpointer::new(MemorySaver::new());
+            Ok((saver, AnyStore::new(MemoryStore::new()), None))
+        }
+        Database::Sqlite(file) => {
+            let saver = SqliteSaver::open(file).await.map_err(failed)?;
+            let items = saver.store().await.map_err(failed)?;
+            Ok((AnyCheckpointer::new(saver), AnyStore::new(items), Some(file)))
+        }
+    }
+}
+
+fn default_for(graph: &str) -> Assistant {
+    let now = Micros::now();
+    let empty = || serde_json::Value::Object(serde_json::Map::new());
+    Assistant {
+        assistant_id: default_assistant(graph),
+        graph_id: graph.to_owned(),
+        name: graph.to_owned(),
+        description: None,
+        config: empty(),
+        context: empty(),
+        metadata: [("created_by".to_owned(), "system".into())].into_iter().collect(),
+        version: 1,
+        created_at: now,
+        updated_at: now,
+    }
+}
+
+/// A server that is running. Dropping it stops its workers where they are; what they have stored stays.
+pub struct Running {
+    app: Arc<App>,
+    workers: Workers,
+    body_max: usize,
+}
+
+impl fmt::Debug for Running {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Running").finish_non_exhaustive()
+    }
+}
+
+impl Running {
+    /// The endpoints, for an application of one's own. They work while this is not dropped.
+    pub fn router(&self) -> Router {
+        crate::routes::router(self.app.clone(), self.body_max)
+    }
+
+    /// Stops: no run is taken any more, and running supersteps finish within the grace time. Runs that are not over by then
+    /// are gone on with at the next start.
+    pub async fn shutdown(mut self, grace: Duration) {
+        self.stop();
+        drop(tokio::time::timeout(grace, self.workers.ended()).await);
+    }
+
+    fn stop(&self) {
+        self.app.stopping.store(true, Ordering::Release);
+        self.app.hub.drain_all(SHUTDOWN);
+        self.app.wake.notify_waiters();
+    }
+
+    /// Listens on this address until `stop` completes, and shuts down.
+    ///
+    /// # Errors
+    /// The address is not a loopback address and there is no API key, or it cannot be listened on.
+    pub async fn serve(
+        self,
+        listener: TcpListener,
+        stop: impl Future<Output = ()> + Send + 'static,
+        grace: Duration,
+    ) -> Result<(), ServerError> {
+        let address = listener.local_addr().map_err(|source| ServerError::Listen {
+            address: SocketAddr::from(([0, 0, 0, 0], 0)),
+            source,
+        })?;
+        if self.app.api_keys.is_empty() && !address.ip().is_loopback() {
+            return Err(ServerError::Setup(format!(
+                "nobody needs a key, so the server does not listen on {address}; give it an API key, or a loopback address"
+            )));
+        }
+        let router = self.router();
+        let app = self.app.clone();
+        let stopping = async move {
+            stop.await;
+            app.stopping.store(true, Ordering::Release);
+            app.hub.drain_all(SHUTDOWN);
+            app.wake.notify_waiters();
+        };
+        let served = axum::serve(listener, router).with_graceful_shutdown(stopping).into_future();
+        let served = tokio::spawn(served);
+        let handle = served.abort_handle();
+        let app = self.app.clone();
+        let late = async move {
+            while !app.is_stopping() {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            tokio::time::sleep(grace).await;
+        };
+        let ended = tokio::select! {
+            ended = served => ended,
+            () = late => {
+                // Connections that are still open do not keep the process.
+                handle.abort();
+                Ok(Ok(()))
+            }
+        };
+        self.shutdown(grace).await;
+        match ended {
+            Ok(Err(source)) => Err(ServerError::Listen { address, source }),
+            Ok(Ok(())) | Err(_) => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! What the server keeps: threads, runs, assistants, events.
+//!
+//! The contract, which every implementation keeps:
+//!
+//! 1. **Each call is one transaction.** What it answers is stored when it answers; what it refuses has changed nothing.
+//! 2. **A thread has at most one running run.** [`Store::claim`] never hands out a run of a thread that has one.
+//! 3. **Runs of a thread are handed out in the order in which they are due**, which is that of their admission unless one was
+//!    delayed.
+//! 4. **A run ends once.** [`Store::finish`] with an attempt that is not the current one changes nothing, so that a worker that
+//!    was taken for dead cannot end the run of another one.
+//! 5. **Events of a run have numbers from 1, without gaps, in the order in which they were appended.**
+
+pub(crate) mod records;
+mod sqlite;
+
+use std::future::Future;
+use std::pin::Pin;
+
+use serde_json::{Map, Value as Json};
+
+pub(crate) use records::{
+    Assistant, Cancel, Claimed, Ended, Multitask, OnCompletion, Run, RunStatus, Thread,
+    ThreadStatus,
+};
+pub(crate) use sqlite::SqliteStore;
+
+use crate::time::Micros;
+
+/// Why the store could not answer.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("the server's store failed: {0}")]
+pub(crate) struct StoreError(pub(crate) String);
+
+pub(crate) type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
+
+/// A page of a list, and whether more follows.
+#[derive(Clone, Debug)]
+pub(crate) struct Page<T> {
+    pub(crate) rows: Vec<T>,
+    pub(crate) more: bool,
+}
+
+/// Which rows of a list are wanted, and in which order.
+#[derive(Clone, Debug)]
+pub(crate) struct ListQuery {
+    /// Parts that the metadata must contain.
+    pub(crate) metadata: Map<String, Json>,
+    /// Parts that the values of a thread must contain.
+    pub(crate) values: Map<String, Json>,
+    /// Columns that must have one of these values.
+    pub(crate) equal: Vec<(&'static str, Vec<String>)>,
+    pub(crate) sort_by: &'static str,
+    pub(crate) descending: bool,
+    pub(crate) limit: usize,
+    pub(crate) offset: usize,
+}
+
+impl Default for ListQuery {
+    fn default() -> Self {
+        Self {
+            metadata: Map::new(),
+            values: Map::new(),
+            equal: Vec::new(),
+            sort_by: "created_at",
+            descending: true,
+            limit: 10,
+            offset: 0,
+        }
+    }
+}
+
+/// A run that asks to be admitted.
+#[derive(Clone, Debug)]
+pub(crate) struct Admission {
+    pub(crate) run: Run,
+    /// Made if the thread is not there; without it a missing thread is refused.
+    pub(crate) new_thread: Option<Thread>,
+    /// Merged into the metadata of the thread.
+    pub(crate) thread_metadata: Map<String, Json>,
+    pub(crate) thread_config: Json,
+    /// More pending runs than this are refused.
+    pub(crate) pending_max: usize,
+}
+
+/// What became of an [`Admission`].
+#[derive(Clone, Debug)]
+pub(crate) enum Admitted {
+    /// The run is stored. Runs of the thread that are running are to be stopped first; those that waited will not run.
+    Stored { run: Box<Run>, stop: Vec<(String, Cancel)>, dropped: Vec<String> },
+    /// The thread is not there.
+    NoThread,
+    /// Another run is pending or running, and the run did not want to wait.
+    Busy,
+    /// Too many runs wait.
+    Full,
+}
+
+/// What came of a request to cancel runs.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cancelled {
+    /// They were waiting and will not run.
+    pub(crate) pending: Vec<String>,
+    /// They are running and are to be stopped.
+    pub(crate) running: Vec<String>,
+}
+
+/// Which runs are to be cancelled.
+#[derive(Clone, Debug)]
+pub(crate) enum Which {
+    /// These runs of a thread.
+    Runs { thread: String, runs: Vec<String> },
+    /// All with one of these states.
+    Status(Vec<RunStatus>),
+}
+
+/// An event as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stored {
+    pub(crate) seq: u64,
+    pub(crate) event: String,
+    pub(crate) data: String,
+}
+
+/// The server's store. The [module page](self) is its contract.
+pub(crate) trait Store: Send + Sync + 'static {
+    /// Whether the store answers.
+    fn ping(&self) -> Answer<'_, ()>;
+
+    /// Stores an assistant as its first version. If one with the id is there, that one is returned as an error.
+    fn create_assistant(&self, new: Assistant) -> Answer<'_, Result<Assistant, Box<Assistant>>>;
+    fn assistant(&self, id: &str) -> Answer<'_, Option<Assistant>>;
+    /// Changes an assistant, as a new version with the next free number.
+    fn update_assistant(
+        &self,
+        id: &str,
+        change: Box<dyn FnOnce(&mut Assistant) + Send>,
+    ) -> Answer<'_, Option<Assistant>>;
+    fn delete_assistant(&self, id: &str) -> Answer<'_, bool>;
+    fn assistants(&self, query: ListQuery) -> Answer<'_, Page<Assistant>>;
+    fn versions(&self, id: &str) -> Answer<'_, Vec<Assistant>>;
+    /// Makes an older version the current one.
+    fn use_version(&self, id: &str, version: u64) -> Answer<'_, Option<Assistant>>;
+
+    /// Stores a thread. If one with the id is there, that one is returned as an error.
+    fn create_thread(&self, new: Thread) -> Answer<'_, Result<Thread, Box<Thread>>>;
+    fn thread(&self, id: &str) -> Answer<'_, Option<Thread>>;
+    fn update_thread(
+        &self,
+        id: &str,
+        change: Box<dyn FnOnce(&mut Thread) + Send>,
+    ) -> Answer<'_, Option<Thread>>;
+    /// Deletes a thread with its runs and events. Returns the runs that were pending or running, if it was there.
+    fn delete_thread(&self, id: &str) -> Answer<'_, Option<Vec<Run>>>;
+    fn threads(&self, query: ListQuery) -> Answer<'_, Page<Thread>>;
+
+    /// Stores a run, or refuses it.
+    fn admit(&self, admission: Admission) -> Answer<'_, Admitted>;
+    /// Takes the oldest run that is due and whose thread has no running run. If there is none, says when one will be due.
+    fn claim(&self, now: Micros) -> Answer<'_, Result<Claimed, Option<Micros>>>;
+    /// Ends an attempt of a run, and changes its thread accordingly. Returns whether the attempt was the current one.
+    fn finish(&self, run: &str, attempt: u32, end: Ended) -> Answer<'_, bool>;
+    /// Takes back runs that were running when the process died, and ends those that were tried too often.
+    fn recover(&self, attempts_max: u32) -> Answer<'_, usize>;
+    fn run(&self, thread: Option<&str>, run: &str) -> Answer<'_, Option<Run>>;
+    fn runs(&self, query: ListQuery) -> Answer<'_, Page<Run>>;
+    /// Deletes a run that does not run, with its events. Returns it as it was.
+    fn delete_run(&self, thread: &str, run: &str) -> Answer<'_, Option<Run>>;
+    fn cancel(&self, which: Which, action: Cancel) -> Answer<'_, Cancelled>;
+    /// How many runs are pending, and how many are running.
+    fn load(&self) -> Answer<'_, (u64, u64)>;
+
+    fn append(&self, run: &str, events: Vec<Stored>) -> Answer<'_, ()>;
+    /// Events after this number, in order.
+    fn events(&self, run: &str, after: u64, limit: usize) -> Answer<'_, Vec<Stored>>;
+    /// Forgets the events of runs that ended before this time.
+    fn forget_events(&self, before: Micros) -> Answer<'_, usize>;
+}
+
+/// Whether `whole` contains `part`: all keys of objects, and equal values otherwise.
+pub(crate) fn contains(whole: &Json, part: &Json) -> bool {
+    match (whole, part) {
+        (Json::Object(whole), Json::Object(part)) => {
+            part.iter().all(|(key, part)| whole.get(key).is_some_and(|whole| contains(whole, part)))
+        }
+        (Json::Array(whole), Json::Array(part)) => {
+            part.iter().all(|part| whole.iter().any(|whole| contains(whole, part)))
+        }
+        (whole, part) => whole == part,
+    }
+}
+
+/// As [`contains`], for objects.
+pub(crate) fn contains_all(whole: &Json, part: &Map<String, Json>) -> bool {
+    part.iter().all(|(key, part)| whole.get(key).is_some_and(|whole| contains(whole, part)))
+}

@@ -1,0 +1,201 @@
+//! The rows of the store.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json};
+
+use crate::time::Micros;
+
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($variant:ident = $word:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        pub(crate) enum $name {
+            $(#[serde(rename = $word)] $variant,)*
+        }
+
+        #[allow(dead_code, reason = "not every one of these is listed or parsed")]
+        impl $name {
+            pub(crate) const ALL: &[Self] = &[$(Self::$variant),*];
+
+            pub(crate) fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)*
+                }
+            }
+
+            pub(crate) fn from_word(word: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|one| one.as_str() == word)
+            }
+        }
+    };
+}
+
+words! {
+    /// What a thread is doing.
+    ThreadStatus { Idle = "idle", Busy = "busy", Interrupted = "interrupted", Error = "error", }
+}
+
+words! {
+    /// How far a run has come.
+    RunStatus {
+        Pending = "pending",
+        Running = "running",
+        Success = "success",
+        Error = "error",
+        Timeout = "timeout",
+        Interrupted = "interrupted",
+    }
+}
+
+words! {
+    /// What becomes of a run when another one is in progress on its thread.
+    Multitask { Reject = "reject", Enqueue = "enqueue", Interrupt = "interrupt", Rollback = "rollback", }
+}
+
+words! {
+    /// How a run is cancelled: what it did stays, or is deleted with the run.
+    Cancel { Interrupt = "interrupt", Rollback = "rollback", }
+}
+
+words! {
+    /// What becomes of the thread of a stateless run.
+    OnCompletion { Delete = "delete", Keep = "keep", }
+}
+
+impl RunStatus {
+    pub(crate) fn is_over(self) -> bool {
+        !matches!(self, Self::Pending | Self::Running)
+    }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Assistant {
+    pub(crate) assistant_id: String,
+    pub(crate) graph_id: String,
+    pub(crate) name: String,
+    pub(crate) description: Option<String>,
+    pub(crate) config: Json,
+    pub(crate) context: Json,
+    pub(crate) metadata: Map<String, Json>,
+    pub(crate) version: u64,
+    pub(crate) created_at: Micros,
+    pub(crate) updated_at: Micros,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Thread {
+    pub(crate) thread_id: String,
+    pub(crate) created_at: Micros,
+    pub(crate) updated_at: Micros,
+    pub(crate) state_updated_at: Micros,
+    pub(crate) metadata: Map<String, Json>,
+    pub(crate) status: ThreadStatus,
+    pub(crate) config: Json,
+    /// Null until the first run ends.
+    pub(crate) values: Json,
+    /// Open questions by the task that asked them.
+    pub(crate) interrupts: Map<String, Json>,
+    /// Null, or how the last run failed.
+    pub(crate) error: Json,
+}
+
+impl Thread {
+    pub(crate) fn new(thread_id: String, metadata: Map<String, Json>, now: Micros) -> Self {
+        Self {
+            thread_id,
+            created_at: now,
+            updated_at: now,
+            state_updated_at: now,
+            metadata,
+            status: ThreadStatus::Idle,
+            config: Json::Object(Map::new()),
+            values: Json::Null,
+            interrupts: Map::new(),
+            error: Json::Null,
+        }
+    }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Run {
+    pub(crate) run_id: String,
+    pub(crate) thread_id: String,
+    pub(crate) assistant_id: String,
+    pub(crate) graph_id: String,
+    /// When it is due; later than its admission if it was delayed.
+    pub(crate) created_at: Micros,
+    pub(crate) updated_at: Micros,
+    pub(crate) status: RunStatus,
+    pub(crate) metadata: Map<String, Json>,
+    /// What was asked for, as clients see it.
+    pub(crate) kwargs: Map<String, Json>,
+    pub(crate) multitask: Multitask,
+    /// How often it was begun.
+    pub(crate) attempt: u32,
+    /// It was begun before, by a process that died or drained.
+    #[serde(default)]
+    pub(crate) begun: bool,
+    /// It is to be stopped.
+    pub(crate) cancel: Option<Cancel>,
+    /// Set for a run without a thread of its own.
+    pub(crate) stateless: Option<OnCompletion>,
+    /// What `wait` and `join` answer, once it has ended.
+    pub(crate) result: Option<Json>,
+}
+
+impl Run {
+    /// Takes over the metadata of its thread; what the run says itself wins.
+    pub(crate) fn adopt(&mut self, thread: &Thread) {
+        let own = std::mem::replace(&mut self.metadata, thread.metadata.clone());
+        self.metadata.extend(own);
+        if let Some(config) = self.kwargs.get_mut("config").and_then(Json::as_object_mut) {
+            config.insert("metadata".to_owned(), Json::Object(self.metadata.clone()));
+        }
+    }
+
+    /// What was asked for under this name.
+    pub(crate) fn asked(&self, name: &str) -> &Json {
+        self.kwargs.get(name).unwrap_or(&Json::Null)
+    }
+
+    /// Whether its events are kept for those who come back.
+    pub(crate) fn resumable(&self) -> bool {
+        self.asked("resumable") == &Json::Bool(true)
+    }
+}
+
+/// A run that a worker has taken.
+#[derive(Clone, Debug)]
+pub(crate) struct Claimed {
+    pub(crate) run: Run,
+    /// It was begun before, so its input may have been taken already.
+    pub(crate) again: bool,
+    /// Whether another run may be ready for another worker.
+    pub(crate) more: bool,
+}
+
+/// How an attempt of a run ended.
+#[derive(Clone, Debug)]
+pub(crate) enum Ended {
+    /// The run is over.
+    Over {
+        status: RunStatus,
+        result: Json,
+        /// What the thread is from now on, if no other run follows.
+        thread: Box<ThreadEnd>,
+    },
+    /// The run and its thread are deleted: it was rolled back, or stateless.
+    Deleted { result: Json, thread_too: bool, thread: Option<Box<ThreadEnd>> },
+    /// The process ends; another one goes on with the run.
+    PutBack,
+}
+
+/// A thread after a run.
+#[derive(Clone, Debug)]
+pub(crate) struct ThreadEnd {
+    pub(crate) status: ThreadStatus,
+    /// None leaves them as they are.
+    pub(crate) values: Option<Json>,
+    pub(crate) interrupts: Map<String, Json>,
+    pub(crate) error: Json,
+}

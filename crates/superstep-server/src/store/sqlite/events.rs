@@ -1,0 +1,39 @@
+use rusqlite::{Connection, params};
+
+use super::{Result, failed};
+use crate::store::Stored;
+use crate::time::Micros;
+
+pub(super) fn append(connection: &Connection, run: &str, new: &[Stored]) -> Result<()> {
+    // A batch whose answer was lost is sent again.
+    let sql = "INSERT OR IGNORE INTO server_events (run_id, seq, event, data) VALUES (?, ?, ?, ?)";
+    let mut statement = connection.prepare_cached(sql)?;
+    for event in new {
+        let seq = i64::try_from(event.seq).map_err(failed)?;
+        statement.execute(params![run, seq, event.event, event.data])?;
+    }
+    Ok(())
+}
+
+pub(super) fn after(
+    connection: &Connection,
+    run: &str,
+    after: u64,
+    limit: usize,
+) -> Result<Vec<Stored>> {
+    let sql = "SELECT seq, event, data FROM server_events WHERE run_id = ? AND seq > ? ORDER BY seq LIMIT ?";
+    let (after, limit) = (i64::try_from(after), i64::try_from(limit));
+    let values = params![run, after.unwrap_or(i64::MAX), limit.unwrap_or(i64::MAX)];
+    let mut statement = connection.prepare_cached(sql)?;
+    let rows = statement.query_map(values, |row| {
+        let seq: i64 = row.get(0)?;
+        Ok(Stored { seq: u64::try_from(seq).unwrap_or(0), event: row.get(1)?, data: row.get(2)? })
+    })?;
+    Ok(rows.collect::<std::result::Result<_, _>>()?)
+}
+
+pub(super) fn forget(connection: &Connection, before: Micros) -> Result<usize> {
+    let sql = "DELETE FROM server_events WHERE run_id NOT IN (SELECT run_id FROM server_runs
+        WHERE updated_at >= ? OR status IN ('pending', 'running'))";
+    Ok(connection.execute(sql, [before.0])?)
+}

@@ -1,0 +1,66 @@
+//! Pages of rows.
+
+use rusqlite::types::Value as Sql;
+use rusqlite::{Connection, params_from_iter};
+use serde::de::DeserializeOwned;
+use serde_json::Value as Json;
+
+use super::Result;
+use crate::store::{ListQuery, Page, contains_all};
+
+/// The rows of a table that match, in order.
+///
+/// What SQLite can compare (columns, and texts in the metadata) it compares. The rest is compared here, on rows that are
+/// read one after the other until the page is full.
+pub(super) fn page<T: DeserializeOwned>(
+    connection: &Connection,
+    table: &str,
+    query: &ListQuery,
+) -> Result<Page<T>> {
+    let mut sql = format!("SELECT body FROM {table} WHERE 1");
+    let mut values: Vec<Sql> = Vec::new();
+    for (column, allowed) in &query.equal {
+        let marks = vec!["?"; allowed.len()].join(", ");
+        sql.push_str(&format!(" AND {column} IN ({marks})"));
+        values.extend(allowed.iter().map(|value| Sql::Text(value.clone())));
+    }
+    for (key, value) in &query.metadata {
+        if let (Json::String(text), false) = (value, key.contains(['"', '\\'])) {
+            sql.push_str(" AND json_extract(body, ?) = ?");
+            values.push(Sql::Text(format!("$.metadata.\"{key}\"")));
+            values.push(Sql::Text(text.clone()));
+        }
+    }
+    let direction = if query.descending { "DESC" } else { "ASC" };
+    // Rows of the same time come in the order in which they were made.
+    let last = if table == "server_assistants" { "assistant_id" } else { "rowid" };
+    sql.push_str(&format!(" ORDER BY {} {direction}, {last} {direction}", query.sort_by));
+    let filtered = !query.metadata.is_empty() || !query.values.is_empty();
+    let wanted = query.limit.saturating_add(1);
+    if !filtered {
+        sql.push_str(&format!(" LIMIT {wanted} OFFSET {}", query.offset));
+    }
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut found = statement.query(params_from_iter(values))?;
+    let mut rows = Vec::new();
+    let mut skip = if filtered { query.offset } else { 0 };
+    while rows.len() < wanted
+        && let Some(row) = found.next()?
+    {
+        let body: Json = serde_json::from_str(row.get_ref(0)?.as_str().map_err(super::failed)?)?;
+        if filtered
+            && !(contains_all(&body["metadata"], &query.metadata)
+                && contains_all(&body["values"], &query.values))
+        {
+            continue;
+        }
+        if skip > 0 {
+            skip -= 1;
+            continue;
+        }
+        rows.push(serde_json::from_value(body)?);
+    }
+    let more = rows.len() > query.limit;
+    rows.truncate(query.limit);
+    Ok(Page { rows, more })
+}

@@ -1,0 +1,321 @@
+//! The store in an SQLite file, or in memory: SQLite keeps both.
+//!
+//! One thread owns the connection. Calls that wait are run together in one transaction, each in a savepoint of its own, and
+//! are answered after the commit.
+
+mod assistants;
+mod events;
+mod list;
+mod runs;
+mod threads;
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OptionalExtension, params};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::sync::{mpsc, oneshot};
+
+use super::{
+    Admission, Admitted, Answer, Assistant, Cancel, Cancelled, Claimed, Ended, ListQuery, Page,
+    Run, Store, StoreError, Stored, Thread, Which,
+};
+use crate::time::Micros;
+
+/// How many calls are run together at most.
+const BATCH_MAX: usize = 128;
+
+const SCHEMA: &str = "
+CREATE TABLE IF NOT EXISTS server_assistants (
+    assistant_id TEXT PRIMARY KEY, graph_id TEXT NOT NULL, name TEXT NOT NULL,
+    created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, body TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS server_assistant_versions (
+    assistant_id TEXT NOT NULL, version INTEGER NOT NULL, body TEXT NOT NULL,
+    PRIMARY KEY (assistant_id, version)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS server_threads (
+    thread_id TEXT PRIMARY KEY, status TEXT NOT NULL, created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL, state_updated_at INTEGER NOT NULL, body TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS server_threads_updated ON server_threads (updated_at);
+CREATE TABLE IF NOT EXISTS server_runs (
+    run_id TEXT PRIMARY KEY, thread_id TEXT NOT NULL, status TEXT NOT NULL,
+    created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, body TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS server_runs_thread ON server_runs (thread_id, created_at);
+CREATE INDEX IF NOT EXISTS server_runs_open ON server_runs (created_at, run_id)
+    WHERE status IN ('pending', 'running');
+CREATE TABLE IF NOT EXISTS server_events (
+    run_id TEXT NOT NULL, seq INTEGER NOT NULL, event TEXT NOT NULL, data TEXT NOT NULL,
+    PRIMARY KEY (run_id, seq)
+) WITHOUT ROWID;
+";
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+/// Runs in a transaction and returns what sends the answer, once it is known whether the commit succeeded.
+type Job = Box<dyn FnOnce(&Connection) -> Reply + Send>;
+type Reply = Box<dyn FnOnce(Result<()>) + Send>;
+
+/// The store in SQLite.
+#[derive(Clone, Debug)]
+pub(crate) struct SqliteStore {
+    jobs: mpsc::UnboundedSender<JobBox>,
+}
+
+struct JobBox(Job);
+
+impl std::fmt::Debug for JobBox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Job")
+    }
+}
+
+fn failed(error: impl std::fmt::Display) -> StoreError {
+    StoreError(error.to_string())
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        failed(error)
+    }
+}
+
+impl From<serde_json::Error> for StoreError {
+    fn from(error: serde_json::Error) -> Self {
+        failed(format_args!("a row cannot be read or written: {error}"))
+    }
+}
+
+impl SqliteStore {
+    /// Opens the store in this file, beside the checkpoints, or in memory.
+    pub(crate) async fn open(file: Option<&Path>) -> Result<Self> {
+        let file = file.map(Path::to_owned);
+        let (opened, is_open) = oneshot::channel();
+        let (jobs, queue) = mpsc::unbounded_channel();
+        let thread = std::thread::Builder::new().name("superstep-server-store".to_owned());
+        let spawned = thread.spawn(move || {
+            let connection = match connect(file.as_deref()) {
+                Ok(connection) => connection,
+                Err(error) => return drop(opened.send(Err(error))),
+            };
+            if opened.send(Ok(())).is_ok() {
+                work(&connection, queue);
+            }
+        });
+        spawned.map_err(failed)?;
+        is_open.await.map_err(|_| failed("its thread died while it was opened"))??;
+        Ok(Self { jobs })
+    }
+
+    /// Runs a call in a transaction.
+    fn call<T: Send + 'static>(
+        &self,
+        call: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
+    ) -> Answer<'static, T> {
+        let (answer, answered) = oneshot::channel();
+        let job: Job = Box::new(move |connection| {
+            let done = in_savepoint(connection, call);
+            Box::new(move |committed: Result<()>| {
+                // Whoever asked may have left.
+                let _ = answer.send(committed.and(done));
+            })
+        });
+        let sent = self.jobs.send(JobBox(job));
+        Box::pin(async move {
+            let gone = || failed("it is closed");
+            sent.map_err(|_| gone())?;
+            answered.await.map_err(|_| gone())?
+        })
+    }
+}
+
+fn connect(file: Option<&Path>) -> Result<Connection> {
+    let connection = match file {
+        Some(file) => Connection::open(file)?,
+        None => Connection::open_in_memory()?,
+    };
+    connection.busy_timeout(Duration::from_secs(30))?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.execute_batch(SCHEMA)?;
+    Ok(connection)
+}
+
+fn in_savepoint<T>(
+    connection: &Connection,
+    call: impl FnOnce(&Connection) -> Result<T>,
+) -> Result<T> {
+    connection.execute_batch("SAVEPOINT call")?;
+    let done = call(connection);
+    let end = if done.is_ok() { "RELEASE call" } else { "ROLLBACK TO call; RELEASE call" };
+    connection.execute_batch(end)?;
+    done
+}
+
+fn work(connection: &Connection, mut queue: mpsc::UnboundedReceiver<JobBox>) {
+    while let Some(first) = queue.blocking_recv() {
+        let begun = connection.execute_batch("BEGIN IMMEDIATE");
+        let mut replies = vec![(first.0)(connection)];
+        while replies.len() < BATCH_MAX
+            && let Ok(next) = queue.try_recv()
+        {
+            replies.push((next.0)(connection));
+        }
+        let committed = begun.and_then(|()| connection.execute_batch("COMMIT")).map_err(|error| {
+            // Nothing is left open, whichever of the two failed.
+            let _ = connection.execute_batch("ROLLBACK");
+            StoreError::from(error)
+        });
+        for reply in replies {
+            reply(committed.clone());
+        }
+    }
+}
+
+/// The body of a row.
+fn row<T: DeserializeOwned>(connection: &Connection, sql: &str, id: &str) -> Result<Option<T>> {
+    let body: Option<String> =
+        connection.prepare_cached(sql)?.query_row(params![id], |row| row.get(0)).optional()?;
+    body.map(|body| Ok(serde_json::from_str(&body)?)).transpose()
+}
+
+fn text(body: &impl Serialize) -> Result<String> {
+    Ok(serde_json::to_string(body)?)
+}
+
+impl Store for SqliteStore {
+    fn ping(&self) -> Answer<'_, ()> {
+        self.call(|connection| {
+            Ok(connection.query_row("SELECT 1", [], |row| row.get::<_, i64>(0)).map(drop)?)
+        })
+    }
+
+    fn create_assistant(
+        &self,
+        new: Assistant,
+    ) -> Answer<'_, std::result::Result<Assistant, Box<Assistant>>> {
+        self.call(|connection| assistants::create(connection, new))
+    }
+
+    fn assistant(&self, id: &str) -> Answer<'_, Option<Assistant>> {
+        let id = id.to_owned();
+        self.call(move |connection| assistants::find(connection, &id))
+    }
+
+    fn update_assistant(
+        &self,
+        id: &str,
+        change: Box<dyn FnOnce(&mut Assistant) + Send>,
+    ) -> Answer<'_, Option<Assistant>> {
+        let id = id.to_owned();
+        self.call(move |connection| assistants::update(connection, &id, change))
+    }
+
+    fn delete_assistant(&self, id: &str) -> Answer<'_, bool> {
+        let id = id.to_owned();
+        self.call(move |connection| assistants::delete(connection, &id))
+    }
+
+    fn assistants(&self, query: ListQuery) -> Answer<'_, Page<Assistant>> {
+        self.call(move |connection| list::page(connection, "server_assistants", &query))
+    }
+
+    fn versions(&self, id: &str) -> Answer<'_, Vec<Assistant>> {
+        let id = id.to_owned();
+        self.call(move |connection| assistants::versions(connection, &id))
+    }
+
+    fn use_version(&self, id: &str, version: u64) -> Answer<'_, Option<Assistant>> {
+        let id = id.to_owned();
+        self.call(move |connection| assistants::use_version(connection, &id, version))
+    }
+
+    fn create_thread(&self, new: Thread) -> Answer<'_, std::result::Result<Thread, Box<Thread>>> {
+        self.call(|connection| threads::create(connection, new))
+    }
+
+    fn thread(&self, id: &str) -> Answer<'_, Option<Thread>> {
+        let id = id.to_owned();
+        self.call(move |connection| threads::find(connection, &id))
+    }
+
+    fn update_thread(
+        &self,
+        id: &str,
+        change: Box<dyn FnOnce(&mut Thread) + Send>,
+    ) -> Answer<'_, Option<Thread>> {
+        let id = id.to_owned();
+        self.call(move |connection| threads::update(connection, &id, change))
+    }
+
+    fn delete_thread(&self, id: &str) -> Answer<'_, Option<Vec<Run>>> {
+        let id = id.to_owned();
+        self.call(move |connection| threads::delete(connection, &id))
+    }
+
+    fn threads(&self, query: ListQuery) -> Answer<'_, Page<Thread>> {
+        self.call(move |connection| list::page(connection, "server_threads", &query))
+    }
+
+    fn admit(&self, admission: Admission) -> Answer<'_, Admitted> {
+        self.call(|connection| runs::admit(connection, admission))
+    }
+
+    fn claim(&self, now: Micros) -> Answer<'_, std::result::Result<Claimed, Option<Micros>>> {
+        self.call(move |connection| runs::claim(connection, now))
+    }
+
+    fn finish(&self, run: &str, attempt: u32, end: Ended) -> Answer<'_, bool> {
+        let run = run.to_owned();
+        self.call(move |connection| runs::finish(connection, &run, attempt, end))
+    }
+
+    fn recover(&self, attempts_max: u32) -> Answer<'_, usize> {
+        self.call(move |connection| runs::recover(connection, attempts_max))
+    }
+
+    fn run(&self, thread: Option<&str>, run: &str) -> Answer<'_, Option<Run>> {
+        let (thread, run) = (thread.map(str::to_owned), run.to_owned());
+        self.call(move |connection| {
+            let found = runs::find(connection, &run)?;
+            Ok(found.filter(|run| thread.is_none_or(|thread| run.thread_id == thread)))
+        })
+    }
+
+    fn runs(&self, query: ListQuery) -> Answer<'_, Page<Run>> {
+        self.call(move |connection| list::page(connection, "server_runs", &query))
+    }
+
+    fn delete_run(&self, thread: &str, run: &str) -> Answer<'_, Option<Run>> {
+        let (thread, run) = (thread.to_owned(), run.to_owned());
+        self.call(move |connection| runs::delete(connection, &thread, &run))
+    }
+
+    fn cancel(&self, which: Which, action: Cancel) -> Answer<'_, Cancelled> {
+        self.call(move |connection| runs::cancel(connection, which, action))
+    }
+
+    fn load(&self) -> Answer<'_, (u64, u64)> {
+        self.call(runs::load)
+    }
+
+    fn append(&self, run: &str, new: Vec<Stored>) -> Answer<'_, ()> {
+        let run = run.to_owned();
+        self.call(move |connection| events::append(connection, &run, &new))
+    }
+
+    fn events(&self, run: &str, after: u64, limit: usize) -> Answer<'_, Vec<Stored>> {
+        let run = run.to_owned();
+        self.call(move |connection| events::after(connection, &run, after, limit))
+    }
+
+    fn forget_events(&self, before: Micros) -> Answer<'_, usize> {
+        self.call(move |connection| events::forget(connection, before))
+    }
+}
+
+#[cfg(test)]
+mod tests;

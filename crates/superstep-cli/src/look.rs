@@ -8,12 +8,18 @@ use superstep_checkpoint::{
     AnyCheckpointer, Error, Ext, Interrupt, PendingWrite, Stored, TaskId, Value,
 };
 
+use crate::out::{brief, tame};
 use crate::readable;
+
+/// How many characters of an argument are shown.
+const ARG_MAX: usize = 80;
 
 /// A task of the open superstep, as far as it has stored something.
 pub(crate) struct TaskSeen {
     pub(crate) id: TaskId,
     pub(crate) node: String,
+    /// The beginning of what it was dispatched with.
+    pub(crate) arg: Option<String>,
     pub(crate) finished: bool,
     pub(crate) error: Option<String>,
     pub(crate) questions: Vec<Interrupt>,
@@ -24,6 +30,7 @@ impl TaskSeen {
         json!({
             "id": self.id.to_string(),
             "node": self.node,
+            "arg": self.arg,
             "finished": self.finished,
             "error": self.error,
             "questions": self.questions.iter().map(readable::question).collect::<Vec<_>>(),
@@ -36,29 +43,34 @@ pub(crate) fn next(stored: &Stored) -> Result<Vec<String>, Error> {
     Ok(stored.next()?.iter().map(ToString::to_string).collect())
 }
 
-fn dispatched(packet: &Value) -> Option<&str> {
-    match packet {
-        Value::Ext(ext) => match &**ext {
-            Ext::Send(packet) => Some(&packet.node),
-            _ => None,
-        },
-        _ => None,
+/// The nodes that are to run next on one line; one that was dispatched many times is named once.
+pub(crate) fn counted(next: &[String]) -> String {
+    let mut counts: Vec<(&String, usize)> = Vec::new();
+    for node in next {
+        match counts.last_mut() {
+            Some((last, count)) if *last == node => *count += 1,
+            _ => counts.push((node, 1)),
+        }
     }
+    let counted = counts.into_iter().map(|(node, count)| match count {
+        1 => tame(node),
+        count => format!("{} ×{count}", tame(node)),
+    });
+    counted.collect::<Vec<_>>().join(", ")
 }
 
 /// The tasks of the open superstep that have stored something, in the order of their paths.
 pub(crate) fn tasks(stored: &Stored) -> Result<Vec<TaskSeen>, Error> {
+    let packets = stored.packets()?.unwrap_or_default();
     let mut found: Vec<TaskSeen> = Vec::new();
+    let mut places: BTreeMap<TaskId, usize> = BTreeMap::new();
     let own = |write: &&PendingWrite| write.task != TaskId::NULL && write.task != TaskId::CLAIM;
     for write in stored.writes.iter().filter(own) {
-        let at = found.iter().position(|task| task.id == write.task).unwrap_or_else(|| {
-            found.push(TaskSeen {
-                id: write.task,
-                node: node_of(stored, &write.path),
-                finished: false,
-                error: None,
-                questions: Vec::new(),
-            });
+        let at = *places.entry(write.task).or_insert_with(|| {
+            let (node, arg) = node_of(&packets, &write.path);
+            let arg = arg.map(|arg| brief(&readable::readable(arg).to_string(), ARG_MAX));
+            let (id, questions) = (write.task, Vec::new());
+            found.push(TaskSeen { id, node, arg, finished: false, error: None, questions });
             found.len() - 1
         });
         let task = &mut found[at];
@@ -72,20 +84,25 @@ pub(crate) fn tasks(stored: &Stored) -> Result<Vec<TaskSeen>, Error> {
     Ok(found)
 }
 
-/// The node a path belongs to, as far as the path tells.
-fn node_of(stored: &Stored, path: &str) -> String {
+/// The node a path belongs to, as far as the path tells, and what it was dispatched with.
+fn node_of<'a>(packets: &'a [Value], path: &str) -> (String, Option<&'a Value>) {
     let bare = path.trim_start_matches('~');
     if let Some(node) = bare.strip_prefix("__pregel_pull, ") {
-        return node.split(", ").next().unwrap_or(node).to_owned();
+        return (node.split(", ").next().unwrap_or(node).to_owned(), None);
     }
-    let Some(rest) = bare.strip_prefix("__pregel_push, ") else { return "?".to_owned() };
+    let Some(rest) = bare.strip_prefix("__pregel_push, ") else { return ("?".to_owned(), None) };
     if let Some(caller) = rest.strip_prefix('~') {
-        return format!("a call of {}", node_of(stored, caller));
+        let (caller, arg) = node_of(packets, caller);
+        return (format!("a call of {caller}"), arg);
     }
-    let packets = stored.checkpoint.value("__pregel_tasks").and_then(|blob| blob.to_value().ok());
     let nth = rest.split(", ").next().and_then(|nth| nth.parse::<usize>().ok());
-    let packet = nth.and_then(|nth| packets.as_ref()?.as_list()?.get(nth));
-    packet.and_then(dispatched).unwrap_or("?").to_owned()
+    match nth.and_then(|nth| packets.get(nth)) {
+        Some(Value::Ext(ext)) => match &**ext {
+            Ext::Send(packet) => (packet.node.clone(), Some(&packet.arg)),
+            _ => ("?".to_owned(), None),
+        },
+        _ => ("?".to_owned(), None),
+    }
 }
 
 /// The channels that are the user's, with their values, and the names of those that were rebuilt from their writes.

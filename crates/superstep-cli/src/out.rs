@@ -186,6 +186,7 @@ mod tests {
         let fail = Fail::from(superstep::RunError::Node {
             node: "draft".into(),
             task: superstep_checkpoint::TaskId::from_bytes([0; 16]),
+            arg: None,
             error: superstep::NodeError::from(error).named("NoModel"),
         });
         assert_eq!(fail.to_string(), "node `draft` failed: NoModel: cannot reach the model: reset");

@@ -238,7 +238,11 @@ impl Stored {
         found.map(|write| write.value.to_value()).transpose()
     }
 
-    fn packets(&self) -> Result<Option<Vec<Value>>, Error> {
+    /// What is dispatched at this checkpoint, in order.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn packets(&self) -> Result<Option<Vec<Value>>, Error> {
         let packets = self.checkpoint.value("__pregel_tasks").map(Blob::to_value).transpose()?;
         match packets {
             None | Some(Value::Null) => Ok(None),

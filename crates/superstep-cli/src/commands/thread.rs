@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value as Json, json};
-use superstep_checkpoint::{CheckpointId, Query, Stored};
+use superstep_checkpoint::{CheckpointId, Query, Question, Stored};
 
 use crate::db::{Db, unknown_thread};
 use crate::look;
@@ -45,7 +45,7 @@ pub(super) async fn show(db: &Db, thread: &str, at: Option<&str>, out: Out) -> R
     let (values, rebuilt) = look::values(&db.saver, &stored).await?;
     let (status, next) = (stored.status()?, look::next(&stored)?);
     let tasks = look::tasks(&stored)?;
-    let questions = stored.open_questions()?;
+    let questions = stored.questions()?;
     let json = json!({
         "thread": thread,
         "checkpoint": stored.checkpoint.id.to_string(),
@@ -58,7 +58,7 @@ pub(super) async fn show(db: &Db, thread: &str, at: Option<&str>, out: Out) -> R
         "rebuilt": rebuilt,
         "next": next,
         "tasks": tasks.iter().map(look::TaskSeen::to_json).collect::<Vec<_>>(),
-        "questions": questions.iter().map(readable::question).collect::<Vec<_>>(),
+        "questions": questions.iter().map(asked_and_answered).collect::<Vec<_>>(),
     });
     out.either(&json, || {
         let metadata = &stored.metadata;
@@ -82,7 +82,7 @@ pub(super) async fn show(db: &Db, thread: &str, at: Option<&str>, out: Out) -> R
         }
         text.push_str(&format!(
             "\nnext: {}\n",
-            if next.is_empty() { "nothing".to_owned() } else { next.join(", ") }
+            if next.is_empty() { "nothing".to_owned() } else { look::counted(&next) }
         ));
         for task in &tasks {
             let state = match (&task.error, task.finished) {
@@ -91,9 +91,12 @@ pub(super) async fn show(db: &Db, thread: &str, at: Option<&str>, out: Out) -> R
                 (None, false) if task.questions.is_empty() => "taken up".to_owned(),
                 (None, false) => out.ask("asks"),
             };
-            text.push_str(&format!("  {}: {state}\n", tame(&task.node)));
+            let arg = task.arg.as_ref().map(|arg| format!(" {arg}")).unwrap_or_default();
+            let id = out.dim(format_args!("(task {})", task.id));
+            text.push_str(&format!("  {}{arg} {id}: {state}\n", tame(&task.node)));
         }
-        for asked in &questions {
+        for question in &questions {
+            let asked = &question.interrupt;
             text.push_str(&format!(
                 "\nquestion {}\n  {}\n",
                 asked.id,
@@ -105,9 +108,25 @@ pub(super) async fn show(db: &Db, thread: &str, at: Option<&str>, out: Out) -> R
                     out.dim(format_args!("answer: {}", tame(&schema.to_string())))
                 ));
             }
+            if let Some(answer) = &question.answer {
+                let answer = brief(&readable::readable(answer).to_string(), 400);
+                let told = format!("answered with {answer}; the next run takes the answer");
+                text.push_str(&format!("  {}\n", out.good(told)));
+            }
         }
         text
     })
+}
+
+/// A question, with its answer if it has one that was not taken yet.
+fn asked_and_answered(question: &Question) -> Json {
+    let mut shown = readable::question(&question.interrupt);
+    shown["task"] = question.task.to_string().into();
+    shown["answered"] = question.answer.is_some().into();
+    if let Some(answer) = &question.answer {
+        shown["answer"] = readable::readable(answer);
+    }
+    shown
 }
 
 /// JSON over several lines, set in from the left. Control characters are escaped in it.
@@ -192,7 +211,8 @@ fn line(stored: &Stored, rail: Rail, next: &[String], head: CheckpointId, out: O
         Some(others) if rail.is_first => format!("{}├─", "│ ".repeat(others)),
         _ => "│ ".repeat(rail.depth),
     };
-    let next = if next.is_empty() { out.dim("end") } else { format!("next: {}", next.join(", ")) };
+    let next =
+        if next.is_empty() { out.dim("end") } else { format!("next: {}", look::counted(next)) };
     let mark = if id == head { out.good("  (head)") } else { String::new() };
     let metadata = &stored.metadata;
     let (step, source) = (metadata.step, metadata.source.as_str());

@@ -71,10 +71,10 @@ impl Line {
             Some(ThreadStatus::Failed) => (out.bad("failed "), brief(&self.errors.join("; "), 100)),
             Some(ThreadStatus::Waiting) => (out.ask("waiting"), brief(&asked(), 100)),
             Some(_) if info.pending.is_empty() => {
-                (out.bold("ready  "), format!("next: {}", self.next.join(", ")))
+                (out.bold("ready  "), format!("next: {}", look::counted(&self.next)))
             }
             Some(_) => {
-                let about = format!("next: {}; asks: {}", self.next.join(", "), asked());
+                let about = format!("next: {}; asks: {}", look::counted(&self.next), asked());
                 (out.bold("ready  "), brief(&about, 100))
             }
             None => {

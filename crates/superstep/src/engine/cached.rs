@@ -28,13 +28,13 @@ impl Driver {
             let text = format!("in the key of its cache: {}", panic_text(&*panic));
             let node = entry.task.inner.name.clone();
             let error = NodeError::panicked(&node, &text);
-            RunError::Node { node, task: entry.task.id(), error }
+            RunError::Node { node, task: entry.task.id(), arg: entry.brief_arg(), error }
         })?;
         let key = key.map_err(|error| {
             let node = entry.task.inner.name.clone();
             let text = format!("the input cannot be the key of the cached result: {error}");
             let error = NodeError::permanent(text);
-            RunError::Node { node, task: entry.task.id(), error }
+            RunError::Node { node, task: entry.task.id(), arg: entry.brief_arg(), error }
         })?;
         let ns = cache_ns(&self.setting.layout.name, &entry.task.inner.name);
         Ok(Some((cache.clone(), CacheKey { ns, key })))
@@ -57,7 +57,7 @@ impl Driver {
         }
         for (at, writes) in found {
             let entry = &mut entries[at];
-            self.setting.emitter.update(&entry.task.inner.name, &writes, true)?;
+            self.setting.emitter.update(&entry.task, entry.arg(), &writes, true)?;
             if self.setting.saver.is_some() {
                 let stored = slots::encode_output(&self.setting.layout, &writes, None)?;
                 self.unsaved.push(TaskWrites::new(entry.task.id(), entry.task.path(), stored));

@@ -459,7 +459,7 @@ impl Driver {
             if let (Some(writes), false) =
                 (&entry.writes, self.setting.layout.nodes[entry.node].hidden)
             {
-                self.setting.emitter.update(&entry.task.inner.name, writes, true)?;
+                self.setting.emitter.update(&entry.task, entry.arg(), writes, true)?;
             }
         }
         Ok(())

@@ -12,7 +12,7 @@ use crate::error::{NodeError, RunError};
 use crate::run::{
     Data, DebugEvent, Mode, RawSnapshot, TaskEnd, TaskStart, UpdatesEvent, ValuesEvent,
 };
-use crate::state::Managed;
+use crate::state::{Managed, Payload};
 
 /// The stream, as one graph of the run uses it.
 #[derive(Clone)]
@@ -68,14 +68,17 @@ impl Emitter {
     /// What was written cannot be made data.
     pub(crate) fn update(
         &self,
-        node: &Arc<str>,
+        task: &Task,
+        arg: Option<&Payload>,
         writes: &[Write],
         cached: bool,
     ) -> Result<(), RunError> {
         if self.wants(Mode::Updates) {
-            let update = self.update_value(writes).map_err(|hidden| hidden.in_output_of(node))?;
+            let node = task.inner.name.clone();
+            let update = self.update_value(writes).map_err(|hidden| hidden.in_output_of(&node))?;
             self.push(Mode::Updates, || {
-                Data::Updates(UpdatesEvent::Task { node: node.clone(), update, cached })
+                let (task, arg) = (task.id(), arg.map(Payload::brief));
+                Data::Updates(UpdatesEvent::Task { node, task, arg, update, cached })
             });
         }
         Ok(())

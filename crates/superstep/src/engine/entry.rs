@@ -76,6 +76,16 @@ impl Entry {
         }
     }
 
+    /// What the task was dispatched with.
+    pub(crate) fn arg(&self) -> Option<&Payload> {
+        self.arg.as_ref()
+    }
+
+    /// The beginning of what the task was dispatched with, for people who have to tell tasks apart.
+    pub(crate) fn brief_arg(&self) -> Option<Arc<str>> {
+        self.arg.as_ref().map(Payload::brief)
+    }
+
     /// The task of the error handler that runs in place of this one, if this one has failed into it.
     pub(crate) fn handler_of_failed(&self, pending: &Pending) -> Option<Self> {
         let superstep = &self.task.inner.superstep;

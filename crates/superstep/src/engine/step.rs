@@ -210,7 +210,7 @@ impl Driver {
     /// Shows what a task has written to whoever listens.
     fn show_done(&self, entry: &Entry, writes: &[Write]) -> Result<(), RunError> {
         if self.setting.run.sink.is_some() && !self.setting.layout.nodes[entry.node].hidden {
-            self.setting.emitter.update(&entry.task.inner.name, writes, false)?;
+            self.setting.emitter.update(&entry.task, entry.arg(), writes, false)?;
             self.setting.emitter.task_end(&entry.task, self.step, writes, None, &[])?;
             self.emit_messages(&entry.task, writes)?;
         }
@@ -241,7 +241,7 @@ impl Driver {
         let Some(handler) = *handler else {
             self.store(futures, &task, encode(stored)?);
             let node = task.inner.name.clone();
-            return Err(RunError::Node { node, task: task.id(), error });
+            return Err(RunError::Node { node, task: task.id(), arg: entry.brief_arg(), error });
         };
         entry.handled = true;
         let handler = Entry::handler(superstep, entry, handler, error);
@@ -273,7 +273,8 @@ impl Driver {
         let encoded = encode(stored).map_err(|cause| {
             let text = Unstorable::new("a question", cause);
             let error = NodeError::permanent(format!("node `{}` asked {text}", task.name()));
-            RunError::Node { node: task.inner.name.clone(), task: task.id(), error }
+            let (node, arg) = (task.inner.name.clone(), entry.brief_arg());
+            RunError::Node { node, task: task.id(), arg, error }
         });
         self.store(futures, task, encoded?);
         if !self.setting.layout.nodes[entry.node].hidden {
@@ -421,7 +422,9 @@ impl Driver {
                 return Err(RunError::Resume { message, pending: questions });
             }
             Some(Refusal::Question { node, task, error }) => {
-                return Err(RunError::Node { node, task, error });
+                let asked = entries.iter().find(|entry| entry.task.id() == task);
+                let arg = asked.and_then(Entry::brief_arg);
+                return Err(RunError::Node { node, task, arg, error });
             }
             None => {}
         }

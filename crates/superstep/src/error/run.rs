@@ -21,6 +21,9 @@ pub enum RunError {
         node: Arc<str>,
         /// The task that ran it.
         task: TaskId,
+        /// What the task was dispatched with: the beginning of it as JSON, at most 80 characters. `None` for a node that was
+        /// not dispatched.
+        arg: Option<Arc<str>>,
         /// Why.
         error: NodeError,
     },
@@ -110,8 +113,15 @@ pub enum RunError {
 impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Node { node, error, .. } => {
+            Self::Node { node, arg: None, error, .. } => {
                 write!(f, "node `{node}` failed: {}: {error}", error.kind())
+            }
+            Self::Node { node, task, arg: Some(arg), error } => {
+                write!(
+                    f,
+                    "node `{node}` failed on `{arg}` (task {task}): {}: {error}",
+                    error.kind()
+                )
             }
             Self::InvalidUpdate { message, .. } | Self::Resume { message, .. } => {
                 f.write_str(message)

@@ -234,7 +234,7 @@ impl<'a, T: Recordable> Call<'a, T> {
         {
             self.keep(&task, vec![(names::RETURN, returned.clone())]).await?;
             let writes = [Write::Return(Payload::new(returned.clone()))];
-            superstep.setting.emitter.update(&self.name, &writes, true)?;
+            superstep.setting.emitter.update(&task, None, &writes, true)?;
             return self.replay(returned).map(Ran::Returned);
         }
         task.take_room().await;
@@ -266,7 +266,7 @@ impl<'a, T: Recordable> Call<'a, T> {
                     let kept = vec![(names::RETURN.into(), Blob::from_value(&returned)?)];
                     keep_cached(cache, key, kept, ttl, self.is_strict()).await?;
                 }
-                superstep.setting.emitter.update(&self.name, &writes, false)?;
+                superstep.setting.emitter.update(&task, None, &writes, false)?;
                 superstep.setting.emitter.task_end(&task, task.step(), &writes, None, &[])?;
                 self.caller.note_progress();
                 Ok(Ran::Returned(value))

@@ -242,6 +242,10 @@ pub enum UpdatesEvent {
     Task {
         /// The node, or the name of a recorded call.
         node: Arc<str>,
+        /// The task.
+        task: TaskId,
+        /// What the task was dispatched with: the beginning of it as JSON, at most 80 characters.
+        arg: Option<Arc<str>>,
         /// The update; null if it wrote nothing. Several writes to one channel give a list of maps.
         update: Value,
         /// The result comes from storage or a cache; the node did not run.
@@ -256,7 +260,7 @@ impl UpdatesEvent {
     pub fn to_value(&self) -> Value {
         let mut map = Map::new();
         match self {
-            Self::Task { node, update, cached } => {
+            Self::Task { node, update, cached, .. } => {
                 map.insert(node.to_string(), update.clone());
                 if *cached {
                     let metadata = Map::from_iter([("cached".to_owned(), Value::Bool(true))]);

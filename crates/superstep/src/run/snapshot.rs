@@ -61,6 +61,8 @@ pub struct TaskSnapshot {
     pub name: Arc<str>,
     /// Where it stands in its superstep, as it is stored: by what it was triggered, and its name or position.
     pub path: Arc<str>,
+    /// What the task was dispatched with: the beginning of it as JSON, at most 80 characters.
+    pub arg: Option<Arc<str>>,
     /// Why it failed, if it did.
     pub error: Option<String>,
     /// What it asked.

@@ -68,6 +68,7 @@
 //!
 //! A state whose channels are known only at run time is a [`Table`].
 
+mod brief;
 mod describe;
 mod field;
 mod message;

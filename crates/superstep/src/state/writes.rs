@@ -1,5 +1,6 @@
 use std::any::Any;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -8,6 +9,7 @@ use smallvec::SmallVec;
 use superstep_checkpoint::{Blob, Error, Ext, Map, Value, from_value, to_value};
 
 use super::State;
+use super::brief::brief;
 use super::schema::ErasedSchema;
 
 /// A typed bundle of writes to a state `S`.
@@ -25,6 +27,7 @@ pub struct Payload(Arc<dyn AnyPayload>);
 trait AnyPayload: Send + Sync {
     fn to_value(&self) -> Result<Value, Error>;
     fn encode(&self) -> Result<Blob, Error>;
+    fn brief(&self) -> Arc<str>;
     fn type_name(&self) -> &'static str;
     fn as_any(&self) -> &dyn Any;
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
@@ -37,6 +40,10 @@ impl<T: Serialize + Send + Sync + 'static> AnyPayload for T {
 
     fn encode(&self) -> Result<Blob, Error> {
         Blob::encode(self)
+    }
+
+    fn brief(&self) -> Arc<str> {
+        brief(self)
     }
 
     fn type_name(&self) -> &'static str {
@@ -93,6 +100,12 @@ impl Payload {
     /// The type's `Serialize` fails.
     pub fn to_value(&self) -> Result<Value, Error> {
         self.0.to_value()
+    }
+
+    /// The beginning of the value on part of a line. A type that panics when it is serialized is not shown.
+    pub(crate) fn brief(&self) -> Arc<str> {
+        let shown = catch_unwind(AssertUnwindSafe(|| self.0.brief()));
+        shown.unwrap_or_else(|_| format!("<{}>", self.0.type_name()).into())
     }
 
     /// The value as bytes.

@@ -224,7 +224,7 @@ pub(crate) async fn take(run: Run<Table>, shared: &Shared) -> Ran {
                 Some(_) => group.ends.push(format!("failed {}", end.name)),
                 None => group.ends.push(format!("{} {}", end.name, text_of(&end.result))),
             },
-            Data::Updates(UpdatesEvent::Task { node, update, cached }) => {
+            Data::Updates(UpdatesEvent::Task { node, update, cached, .. }) => {
                 let cached = if cached { "cached " } else { "" };
                 group.updates.push(format!("{cached}{node} {}", text_of(&update)));
             }

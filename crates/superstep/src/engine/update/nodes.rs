@@ -185,7 +185,9 @@ impl Updater<'_> {
             Unwritten::Failed(error) if error.kind() == "InvalidUpdateError" => {
                 RunError::InvalidUpdate { message: format!("{error:#}"), code: error.code() }
             }
-            Unwritten::Failed(error) => RunError::Node { node: node_name.clone(), task: id, error },
+            Unwritten::Failed(error) => {
+                RunError::Node { node: node_name.clone(), task: id, arg: None, error }
+            },
             Unwritten::Suspended(_) => RunError::Invalid(format!(
                 "a router of node `{node_name}` asks a question, which nobody can answer in an update"
             )),

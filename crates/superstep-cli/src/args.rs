@@ -74,7 +74,7 @@ pub(crate) enum Cmd {
     Inbox,
     /// Answer an open question; whoever runs the graph next goes on with it
     #[command(
-        after_help = "Examples:\n  superstep --db sqlite:mail.db answer mail-1 approve\n  superstep --db sqlite:mail.db answer mail-1 --id 5bf8... '{\"edit\": \"Sorry!\"}'"
+        after_help = "Examples:\n  superstep --db sqlite:mail.db answer mail-1 approve\n  superstep --db sqlite:mail.db answer mail-1 --id 5bf8... '{\"edit\": \"Sorry!\"}'\n  superstep --db sqlite:mail.db answer mail-1 --replace reject"
     )]
     Answer {
         /// The thread
@@ -82,6 +82,9 @@ pub(crate) enum Cmd {
         /// The question, if several are open
         #[arg(long)]
         id: Option<String>,
+        /// Replace an answer that no run has taken yet
+        #[arg(long)]
+        replace: bool,
         /// The answer: JSON, or text if it is no JSON
         #[arg(allow_hyphen_values = true)]
         value: String,
@@ -116,9 +119,9 @@ pub(crate) enum Cmd {
         /// The threads; all if none is named
         threads: Vec<String>,
     },
-    /// Store what an export holds
+    /// Store what an export holds; a file or tables that are not there are made
     #[command(
-        after_help = "Example:\n  superstep --db postgres://app@localhost/agents import threads.jsonl"
+        after_help = "Examples:\n  superstep --db postgres://app@localhost/agents import threads.jsonl\n  superstep --db sqlite:new.db import threads.jsonl"
     )]
     Import {
         /// The export; standard input if none is named

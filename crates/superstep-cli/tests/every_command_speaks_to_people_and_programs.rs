@@ -103,15 +103,18 @@ fn what_is_exported_comes_back_the_same() {
         let export = Db(source).text(&["export"]);
         let file = dir.file(&format!("{nth}.jsonl"), &export);
         let copy = Db(format!("sqlite:{}", dir.path().join(format!("{nth}.db")).display()));
-        copy.text(&["migrate"]);
-        assert!(copy.json(&["import", text(&file)])["imported"].is_object());
+        assert!(copy.json(&["import", text(&file)])["imported"].is_object(), "the file is made");
         assert_eq!(copy.text(&["export"]), export);
         let (line, _) = failed(&superstep(&["--db", &copy.0, "import", text(&file)]));
         assert!(line.contains("is there already"), "{line}");
     }
     let noise = dir.file("noise.jsonl", "{}\n");
-    let (line, _) = failed(&superstep(&["--db", &dir.demo_db(), "import", text(&noise)]));
-    assert!(line.contains("no export"), "{line}");
+    let new = dir.path().join("new.db");
+    for db in [dir.demo_db(), format!("sqlite:{}", new.display())] {
+        let (line, _) = failed(&superstep(&["--db", &db, "import", text(&noise)]));
+        assert!(line.contains("no export"), "{line}");
+    }
+    assert!(!new.exists(), "nothing is made for what is no export");
 }
 
 /// The commands one after the other on a database with this thread, which waits for an answer. `run` gives what one prints.

@@ -131,7 +131,7 @@ pub mod checkpoint {
     pub use superstep_checkpoint::*;
 }
 
-pub use answer::answer;
+pub use answer::{answer, replace_answer};
 pub use engine::{Asking, CheckpointIds, Task};
 pub use error::{CompileError, NodeError, RunError};
 pub use graph::{

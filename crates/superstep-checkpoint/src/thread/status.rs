@@ -105,6 +105,8 @@ pub struct Question {
     pub task: TaskId,
     /// The answer that is stored and not taken up yet. The next run of the thread takes it.
     pub answer: Option<Value>,
+    /// Where the answer stands among those stored for the task itself. `None` if it is stored elsewhere.
+    pub position: Option<usize>,
 }
 
 /// What is stored of a task of the open superstep.
@@ -217,10 +219,11 @@ impl Stored {
                     (0..task.answers.len())
                         .find(|nth| InterruptId::of_task(ns, *nth) == interrupt.id)
                 };
-                let own = ns.as_ref().and_then(nth).and_then(|nth| task.answers.get(nth)).cloned();
+                let position = ns.as_ref().and_then(nth);
+                let own = position.and_then(|nth| task.answers.get(nth)).cloned();
                 let claimed = claimed.and_then(|all| all.get(interrupt.id.as_str())).cloned();
                 let (interrupt, task) = (interrupt.clone(), *id);
-                found.push(Question { interrupt, task, answer: own.or(claimed) });
+                found.push(Question { interrupt, task, answer: own.or(claimed), position });
             }
         }
         // An answer that names no question is for the one that is open.

@@ -13,17 +13,29 @@ pub(super) async fn answer(
     thread: &str,
     id: Option<&str>,
     value: &str,
+    replace: bool,
     out: Out,
 ) -> Result<(), Fail> {
     // What is no JSON is text: `approve` needs no quotes.
     let value: Json = serde_json::from_str(value).unwrap_or_else(|_| value.into());
     let id = id.map(InterruptId::new);
-    let answered = superstep::answer(&db.saver, thread, id.as_ref(), value.clone()).await;
-    let question = answered.map_err(|error| match error {
-        RunError::Resume { message, .. } => Fail::new(message),
-        RunError::Conflict { .. } => Fail::new(format_args!("thread `{thread}` was answered or taken up by somebody else at the same time; look again")),
-        other => other.into(),
-    })?;
+    let answered = match replace {
+        true => superstep::replace_answer(&db.saver, thread, id.as_ref(), value.clone()).await,
+        false => superstep::answer(&db.saver, thread, id.as_ref(), value.clone()).await,
+    };
+    let question = match answered {
+        Ok(question) => question,
+        Err(RunError::Resume { message, pending }) if pending.is_empty() && !replace => {
+            return Err(unasked(db, thread, &message).await);
+        }
+        Err(RunError::Resume { message, .. }) => return Err(Fail::new(message)),
+        Err(RunError::Conflict { .. }) => {
+            return Err(Fail::new(format_args!(
+                "thread `{thread}` was answered or taken up by somebody else at the same time; look again"
+            )));
+        }
+        Err(other) => return Err(other.into()),
+    };
     let mut shown = readable::question(&question);
     shown["thread"] = thread.into();
     shown["answer"] = value.clone();
@@ -36,13 +48,27 @@ pub(super) async fn answer(
         format!(
             "{}\n{}",
             out.good(text),
-            out.dim("whoever runs the graph next with no input goes on with it")
+            out.dim("the next run of the thread with no input takes the answer")
         )
     })?;
     Ok(())
 }
 
-/// `migrate`: the one command that makes or changes tables.
+/// Why nothing is open: perhaps since it is answered already, which can be changed.
+async fn unasked(db: &Db, thread: &str, message: &str) -> Fail {
+    let questions = match db.head(thread).await {
+        Ok(head) => head.questions().unwrap_or_default(),
+        Err(unknown) => return unknown,
+    };
+    if questions.is_empty() {
+        return Fail::new(message);
+    }
+    Fail::new(format_args!(
+        "{message}: it is answered already; `superstep answer --replace` changes the answer until a run takes it"
+    ))
+}
+
+/// `migrate`: a command that makes or changes tables.
 pub(super) async fn migrate(url: Option<&str>, out: Out) -> Result<(), Fail> {
     let db = Db::make(url).await?;
     db.close().await?;

@@ -9,6 +9,7 @@ mod transfer;
 
 use std::fs::File;
 use std::io::BufReader;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -37,6 +38,7 @@ pub(crate) async fn run(args: Args, out: Out) -> Result<ExitCode, Fail> {
             clap_complete::generate(shell, &mut Args::command(), "superstep", &mut text);
             out.line(String::from_utf8_lossy(&text).trim_end()).map(done)
         }
+        Cmd::Import { file } => import(file.as_deref(), args.db.as_deref(), out).await.map(done),
         Cmd::Migrate => answer::migrate(args.db.as_deref(), out).await.map(done),
         command => {
             let db = Db::open(args.db.as_deref()).await?;
@@ -48,6 +50,22 @@ pub(crate) async fn run(args: Args, out: Out) -> Result<ExitCode, Fail> {
     }
 }
 
+/// Reads an export to its end before it makes or changes anything.
+async fn import(file: Option<&Path>, url: Option<&str>, out: Out) -> Result<(), Fail> {
+    let export = match file {
+        None => transfer::read(std::io::stdin().lock())?,
+        Some(file) => {
+            let opened = File::open(file).map_err(|error| {
+                Fail::new(format_args!("`{}` cannot be read: {error}", file.display()))
+            })?;
+            transfer::read(BufReader::new(opened))?
+        }
+    };
+    let db = Db::make(url).await?;
+    let ended = transfer::import(&db, &export, out).await;
+    db.close().await.and(ended)
+}
+
 /// The commands that need a database as it is.
 async fn on_threads(command: Cmd, db: &Db, out: Out) -> Result<ExitCode, Fail> {
     match command {
@@ -56,24 +74,19 @@ async fn on_threads(command: Cmd, db: &Db, out: Out) -> Result<ExitCode, Fail> {
         Cmd::Show { thread, at } => thread::show(db, &thread, at.as_deref(), out).await?,
         Cmd::History { thread, ns } => thread::history(db, &thread, &ns, out).await?,
         Cmd::Diff { thread, a, b } => thread::diff(db, &thread, &a, &b, out).await?,
-        Cmd::Answer { thread, id, value } => {
-            answer::answer(db, &thread, id.as_deref(), &value, out).await?;
+        Cmd::Answer { thread, id, replace, value } => {
+            answer::answer(db, &thread, id.as_deref(), &value, replace, out).await?;
         }
         Cmd::Prune(args) => maintain::prune(db, &args, out).await?,
         Cmd::Copy { from, to, yes } => maintain::copy(db, &from, &to, yes, out).await?,
         Cmd::Delete { threads, yes } => maintain::delete(db, &threads, yes, out).await?,
         Cmd::Export { threads } => transfer::export(db, &threads, out).await?,
-        Cmd::Import { file } => match file {
-            None => transfer::import(db, std::io::stdin().lock(), out).await?,
-            Some(file) => {
-                let opened = File::open(&file).map_err(|error| {
-                    Fail::new(format_args!("`{}` cannot be read: {error}", file.display()))
-                })?;
-                transfer::import(db, BufReader::new(opened), out).await?;
-            }
-        },
         Cmd::Check => return Ok(ExitCode::from(u8::from(!check::check(db, out).await?))),
-        Cmd::Demo(_) | Cmd::Graph { .. } | Cmd::Completions { .. } | Cmd::Migrate => {}
+        Cmd::Demo(_)
+        | Cmd::Graph { .. }
+        | Cmd::Completions { .. }
+        | Cmd::Import { .. }
+        | Cmd::Migrate => {}
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -110,7 +110,10 @@ pub(super) async fn show(db: &Db, thread: &str, at: Option<&str>, out: Out) -> R
             }
             if let Some(answer) = &question.answer {
                 let answer = brief(&readable::readable(answer).to_string(), 400);
-                let told = format!("answered with {answer}; the next run takes the answer");
+                let told = format!(
+                    "answered with {answer}; the next run takes the answer, and until then \
+                     `superstep answer --replace` changes it"
+                );
                 text.push_str(&format!("  {}\n", out.good(told)));
             }
         }

@@ -26,7 +26,7 @@ struct Header {
 
 /// A checkpoint with the writes beside it.
 #[derive(Debug, Deserialize, Serialize)]
-struct Record {
+pub(super) struct Record {
     thread: String,
     ns: String,
     id: CheckpointId,
@@ -198,8 +198,8 @@ pub(super) async fn export(db: &Db, threads: &[String], out: Out) -> Result<(), 
     Ok(())
 }
 
-/// Stores what an export holds. Threads that are there already are refused before anything is stored.
-pub(super) async fn import(db: &Db, input: impl BufRead, out: Out) -> Result<(), Fail> {
+/// Reads an export.
+pub(super) fn read(input: impl BufRead) -> Result<Vec<Record>, Fail> {
     let mut lines = input.lines();
     let first = lines.next().transpose()?.unwrap_or_default();
     match serde_json::from_str::<Header>(&first) {
@@ -216,8 +216,13 @@ pub(super) async fn import(db: &Db, input: impl BufRead, out: Out) -> Result<(),
             .map_err(|error| Fail::new(format_args!("line {} cannot be read: {error}", nth + 2)))?;
         records.push(record);
     }
+    Ok(records)
+}
+
+/// Stores what an export holds. Threads that are there already are refused before anything is stored.
+pub(super) async fn import(db: &Db, records: &[Record], out: Out) -> Result<(), Fail> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for record in &records {
+    for record in records {
         *counts.entry(&record.thread).or_default() += 1;
     }
     let there = db.saver.inventory().await?;
@@ -227,7 +232,7 @@ pub(super) async fn import(db: &Db, input: impl BufRead, out: Out) -> Result<(),
             key.thread
         )));
     }
-    let stored = store(db, &records).await;
+    let stored = store(db, records).await;
     if let Err(fail) = stored {
         // Half a thread is worse than none, and none of these was there before.
         for thread in counts.keys() {

@@ -98,7 +98,7 @@ pub(crate) fn failed(output: &Output) -> (String, i32) {
 }
 
 /// Every command that opens a database and expects it to be one already.
-pub(crate) const OPENS: [&[&str]; 12] = [
+pub(crate) const OPENS: [&[&str]; 11] = [
     &["threads"],
     &["show", "x"],
     &["history", "x"],
@@ -109,7 +109,6 @@ pub(crate) const OPENS: [&[&str]; 12] = [
     &["copy", "x", "y", "--yes"],
     &["delete", "x", "--yes"],
     &["export"],
-    &["import"],
     &["check"],
 ];
 

@@ -13,7 +13,7 @@ use super::ids;
 use super::layout::TASKS;
 use super::open::Start;
 use super::output::goto_write;
-use super::pending::Pending;
+use super::pending::{Claim, Pending};
 use super::record::RESUME;
 use super::run::Answer;
 use super::slots::{self, Unstorable};
@@ -286,7 +286,8 @@ impl Driver {
         let claim = &mut self.pending.claim;
         let known = claim.stored.take();
         claim.run = Some(uuid::Uuid::new_v4().to_string());
-        let blob = claim_of(claim.run.as_deref(), &claim.answers)?;
+        claim.left.clear();
+        let blob = claim_of(claim)?;
         let writer = TaskWrites::new(TaskId::CLAIM, "", vec![(RESUME.into(), blob.clone())]);
         writes.push(writer.expecting(RESUME, known));
         claim.stored = Some(blob);
@@ -309,9 +310,18 @@ impl Driver {
             return Ok(self.put_writes(writes).await?);
         };
         loop {
-            let known = self.pending.claim.stored.clone();
+            let claim = &mut self.pending.claim;
+            let known = claim.stored.clone();
+            let mut claimed = TaskWrites::new(TaskId::CLAIM, "", Vec::new());
+            if !claim.left.is_empty() {
+                // This run takes them now, so that nobody replaces what a task may have seen.
+                claim.left.clear();
+                let blob = claim_of(claim)?;
+                claimed.writes.push((RESUME.into(), blob.clone()));
+                claim.stored = Some(blob);
+            }
             let mut writes = writes.clone();
-            writes.push(TaskWrites::new(TaskId::CLAIM, "", Vec::new()).expecting(RESUME, known));
+            writes.push(claimed.expecting(RESUME, known));
             let overtaken = match self.put_writes(writes).await {
                 Err(error @ Error::Overtaken { .. }) => error,
                 stored => return Ok(stored?),
@@ -460,13 +470,17 @@ impl Driver {
 }
 
 /// What says that a run has taken the thread, and what was answered. No two runs say the same.
-fn claim_of(run: Option<&str>, answers: &Map) -> Result<Blob, superstep_checkpoint::Error> {
-    let mut claim = Map::new();
-    if let Some(run) = run {
-        claim.insert("run".into(), Value::from(run));
+fn claim_of(claim: &Claim) -> Result<Blob, superstep_checkpoint::Error> {
+    let mut fields = Map::new();
+    if let Some(run) = &claim.run {
+        fields.insert("run".into(), Value::from(run.as_str()));
     }
-    claim.insert("answers".into(), Value::Map(answers.clone()));
-    Blob::from_value(&Value::Map(claim))
+    fields.insert("answers".into(), Value::Map(claim.answers.clone()));
+    if !claim.left.is_empty() {
+        let left = claim.left.iter().map(|id| Value::from(id.as_str())).collect();
+        fields.insert("left".into(), Value::List(left));
+    }
+    Blob::from_value(&Value::Map(fields))
 }
 
 /// The open superstep of a thread, seen without its graph.
@@ -508,6 +522,11 @@ impl<'a> OpenThread<'a> {
         })
     }
 
+    /// Whether an answer to this question was left, and no run has taken the thread since.
+    pub(crate) fn is_left(&self, id: &InterruptId) -> bool {
+        self.pending.claim.left.iter().any(|left| left == id.as_str())
+    }
+
     /// The claim on the thread, with one more answer. Whoever takes the thread up at the same time finds it changed. A run
     /// that has the thread keeps it, and finds the answer when its superstep stops.
     pub(crate) fn claim_with(
@@ -515,10 +534,12 @@ impl<'a> OpenThread<'a> {
         id: &InterruptId,
         answer: &Value,
     ) -> Result<TaskWrites, superstep_checkpoint::Error> {
-        let claim = &self.pending.claim;
-        let mut answers = claim.answers.clone();
-        answers.insert(id.to_string(), answer.clone());
-        let claimed = claim_of(claim.run.as_deref(), &answers)?;
+        let mut claim = self.pending.claim.clone();
+        claim.answers.insert(id.to_string(), answer.clone());
+        if !self.is_left(id) {
+            claim.left.push(id.to_string());
+        }
+        let claimed = claim_of(&claim)?;
         let writer = TaskWrites::new(TaskId::CLAIM, "", vec![(RESUME.into(), claimed)]);
         Ok(writer.expecting(RESUME, claim.stored.clone()))
     }

@@ -26,12 +26,14 @@ pub(crate) struct Pending {
 }
 
 /// The run that took the thread last, and the answers it was given for graphs and calls inside tasks.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Claim {
     pub(crate) stored: Option<Blob>,
     /// The run; nothing if none has taken the thread since its checkpoint, and somebody has only left answers.
     pub(crate) run: Option<String>,
     pub(crate) answers: Map,
+    /// The questions whose answers were left since a run last took the thread. Until one does, they can be replaced.
+    pub(crate) left: Vec<String>,
 }
 
 #[derive(Clone, Default)]
@@ -57,6 +59,9 @@ impl Claim {
             }
             if let Some(Value::Str(run)) = fields.swap_remove("run") {
                 claim.run = Some(run);
+            }
+            if let Some(Value::List(left)) = fields.swap_remove("left") {
+                claim.left = left.iter().filter_map(Value::as_str).map(str::to_owned).collect();
             }
         }
         Ok(claim)

@@ -1,10 +1,14 @@
 //! Somebody without the graph answers a question; whoever runs the graph next with no input takes the answer up, wherever it was
 //! asked. Of several who answer at the same time one succeeds, and what does not fit changes nothing.
 
+use std::sync::Arc;
+
 use serde_json::json;
+use tokio::sync::Notify;
+
 use superstep::checkpoint::{AnyCheckpointer, InterruptId};
 use superstep::prelude::*;
-use superstep::{CompiledGraph, Memory, answer};
+use superstep::{CompiledGraph, Memory, answer, replace_answer};
 
 use crate::world::{Log, LogUpdate, asked, assert_says, done, failed, log, look, questions, texts};
 
@@ -164,4 +168,81 @@ async fn of_two_who_answer_at_once_one_succeeds() {
     assert!(matches!(put, Err(superstep::checkpoint::Error::Overtaken { .. })), "{put:?}");
     assert_eq!(asked(thread.invoke(()).await), ["second?"]);
     assert_eq!(done(thread.resume("two").await).log, ["in", "one", "two"]);
+}
+
+/// The answer of a task itself and that of a graph inside are stored in different places.
+#[tokio::test(start_paused = true)]
+async fn what_was_left_can_be_replaced_until_a_run_takes_it() {
+    let saver = saver();
+    let plain = one_node(ask_twice).with_any_checkpointer(saver.clone()).thread("1");
+    for thread in [plain, thread_of(&saver, Memory::PerCall, "1")] {
+        assert_eq!(asked(thread.invoke(log("in")).await), ["first?"]);
+        let (_, text) = failed(replace_answer(&saver, "1", None, "too soon").await);
+        assert_says(&text, &["no answer was left that no run has taken"]);
+        left(&saver, "wrong").await;
+        replace_answer(&saver, "1", None, "one").await.expect("nobody has taken it");
+        assert_eq!(asked(thread.invoke(()).await), ["second?"]);
+        failed(replace_answer(&saver, "1", None, "too late").await);
+        left(&saver, "wrong").await;
+        let other = InterruptId::new("no such question");
+        failed(replace_answer(&saver, "1", Some(&other), "of no use").await);
+        let question = replace_answer(&saver, "1", None, "wrong again").await.expect("replaced");
+        replace_answer(&saver, "1", Some(&question.id), "two").await.expect("replaced");
+        let ended = done(thread.invoke(()).await).log;
+        assert!(ended.ends_with(&["one".to_owned(), "two".to_owned()]), "{ended:?}");
+        saver.delete_thread("1").await.expect("deleted");
+    }
+}
+
+/// A task that has its answer works with it, so that another one would come too late.
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_a_live_run_has_taken_is_not_replaced() {
+    let saver = saver();
+    let (work, taken) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let node = {
+        let taken = taken.clone();
+        move |task: Task| {
+            let taken = taken.clone();
+            async move {
+                let answer: String = task.interrupt("which?").await;
+                taken.notify_one();
+                std::future::pending::<()>().await;
+                log(answer)
+            }
+        }
+    };
+    let sibling = {
+        let work = work.clone();
+        move || {
+            let work = work.clone();
+            async move {
+                work.notified().await;
+                log("worked")
+            }
+        }
+    };
+    let graph = StateGraph::<Log>::new()
+        .add_node("ask", node)
+        .add_node("work", sibling)
+        .add_edge(START, "ask")
+        .add_edge(START, "work");
+    let graph = graph.compile().expect("a graph").with_any_checkpointer(saver.clone());
+    let thread = graph.thread("1");
+    let run = tokio::spawn(thread.invoke(log("in")));
+    while saver
+        .get("1", "", None)
+        .await
+        .expect("read")
+        .is_none_or(|head| head.open_questions().expect("questions").is_empty())
+    {
+        tokio::task::yield_now().await;
+    }
+    // Left while the run works; it takes the answer when its superstep stops.
+    left(&saver, "wrong").await;
+    replace_answer(&saver, "1", None, "right").await.expect("the run has not taken it");
+    work.notify_one();
+    taken.notified().await;
+    let (_, text) = failed(replace_answer(&saver, "1", None, "too late").await);
+    assert_says(&text, &["no answer was left that no run has taken"]);
+    run.abort();
 }

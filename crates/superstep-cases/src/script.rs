@@ -71,11 +71,11 @@ macro_rules! with_thread {
     };
 }
 
-fn thread_at<O>(
-    graph: &CompiledGraph<Table, O>,
+fn thread_at<S: State, O>(
+    graph: &CompiledGraph<S, O>,
     thread: &str,
     at: Option<CheckpointRef>,
-) -> Thread<Table, O> {
+) -> Thread<S, O> {
     let thread = graph.thread(thread.to_owned());
     match at {
         Some(at) => thread.at(at),
@@ -502,12 +502,12 @@ fn inner_of(state: &RawSnapshot, name: &str) -> Result<CheckpointRef, Stop> {
     }
 }
 
-fn begin<O: Send + 'static>(
-    graph: &CompiledGraph<Table, O>,
+fn begin<S: State, O: Send + 'static>(
+    graph: &CompiledGraph<S, O>,
     call: &Json,
     at: Option<CheckpointRef>,
     input: Input,
-) -> Run<Table, O> {
+) -> Run<S, O> {
     let mut run = match thread_name(call) {
         Some(thread) => thread_at(graph, &thread, at).invoke(input),
         None => graph.invoke(input),

@@ -8,6 +8,7 @@ use serde_json::Value as Json;
 use superstep::checkpoint::{
     AnyCache, AnyCheckpointer, AnyStore, CheckpointId, IdClock, MemoryCache, MemoryStore, Value,
 };
+use superstep::func::Workflow;
 use superstep::state::Table;
 use superstep::{CheckpointIds, CompiledGraph};
 
@@ -15,7 +16,7 @@ use superstep::{CheckpointIds, CompiledGraph};
 #[derive(Clone)]
 pub(crate) enum Graph {
     State { graph: CompiledGraph<Table>, output: Vec<String> },
-    Function(CompiledGraph<Table, Value>),
+    Function(CompiledGraph<Workflow<Value>, Value>),
 }
 
 /// What a call gave as context.

@@ -390,6 +390,19 @@ impl AnyCheckpointer {
     }
 }
 
+/// A clone of a saver keeps threads in the same place.
+impl<C: Checkpointer + Clone> From<&C> for AnyCheckpointer {
+    fn from(saver: &C) -> Self {
+        Self::new(saver.clone())
+    }
+}
+
+impl From<&AnyCheckpointer> for AnyCheckpointer {
+    fn from(saver: &AnyCheckpointer) -> Self {
+        saver.clone()
+    }
+}
+
 impl fmt::Debug for AnyCheckpointer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("AnyCheckpointer")

@@ -197,9 +197,14 @@ impl Function {
         let passed = self.arguments.iter().map(|argument| {
             if argument.is_task { quote!(__task.clone()) } else { quote!(__input) }
         });
+        let syn::ReturnType::Type(_, output) = &sig.output else { return TokenStream::new() };
+        let returned = quote!(<#output as #library::func::Fallible>::Value);
         quote! {
             #(#attrs)*
-            #vis fn #ident() -> #library::func::Entrypoint {
+            #vis fn #ident() -> #library::func::Entrypoint<
+                #input,
+                <#returned as #library::func::IntoFinal>::Output,
+            > {
                 #inner
                 #library::func::Entrypoint::new(
                     #name,

@@ -266,7 +266,7 @@ fn setter(index: usize, channel: &Channel, source: &Source) -> TokenStream {
         Rule::Topic { .. } => format!("Adds items to the channel `{name}`."),
         _ => format!("Writes the channel `{name}`."),
     };
-    let (param, value) = param(ty, &written);
+    let (param, value) = param(ty, &written, root);
     let set = quote! {
         #[doc = #doc]
         #vis fn #field(mut self, value: #param) -> Self {
@@ -279,7 +279,7 @@ fn setter(index: usize, channel: &Channel, source: &Source) -> TokenStream {
     }
     let method = format_ident!("overwrite_{}", field.unraw(), span = field.span());
     let doc = format!("Replaces the value of the channel `{name}`, whatever its reducer.");
-    let (param, value) = self::param(ty, &quote!(#ty));
+    let (param, value) = self::param(ty, &quote!(#ty), root);
     quote! {
         #set
 
@@ -295,13 +295,32 @@ fn setter(index: usize, channel: &Channel, source: &Source) -> TokenStream {
 /// The type of a setter's parameter for a field of type `ty`, and the expression that makes it what is written.
 ///
 /// Whatever turns into the value will do, except for numbers: a literal would have no type of its own then, and
-/// become an `i32` that does not turn into a `u64`.
-fn param(ty: &Type, written: &TokenStream) -> (TokenStream, TokenStream) {
+/// become an `i32` that does not turn into a `u64`. Text that may be missing is given as text: `&str` does not turn into an
+/// `Option<String>`.
+fn param(ty: &Type, written: &TokenStream, root: &syn::Path) -> (TokenStream, TokenStream) {
     if is_number(ty) {
         (quote!(#written), quote!(value))
+    } else if is_optional_text(ty) && quote!(#ty).to_string() == written.to_string() {
+        let text = quote!(#root::state::OptionalText);
+        (quote!(impl #text), quote!(#text::into_text(value)))
     } else {
         (quote!(impl ::core::convert::Into<#written>), quote!(::core::convert::Into::into(value)))
     }
+}
+
+/// Whether a type is written as `Option<String>`.
+fn is_optional_text(ty: &Type) -> bool {
+    let last = |ty: &Type| match ty {
+        Type::Path(path) if path.qself.is_none() => path.path.segments.last().cloned(),
+        _ => None,
+    };
+    let Some(option) = last(ty).filter(|segment| segment.ident == "Option") else { return false };
+    let syn::PathArguments::AngleBracketed(inside) = &option.arguments else { return false };
+    let mut inside = inside.args.iter();
+    let (Some(syn::GenericArgument::Type(inner)), None) = (inside.next(), inside.next()) else {
+        return false;
+    };
+    last(inner).is_some_and(|segment| segment.ident == "String" && segment.arguments.is_empty())
 }
 
 fn is_number(ty: &Type) -> bool {

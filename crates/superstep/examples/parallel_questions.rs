@@ -43,7 +43,7 @@ async fn book() -> Result<Vec<String>, Box<dyn std::error::Error>> {
     let left = thread.resume_all([(asked[1].id.clone(), 3)]).await?;
     let left = left.interrupted().ok_or("the flight was not asked for again")?;
     assert_eq!((left.len(), &left[0].id), (1, &asked[0].id));
-    println!("so far: {:?}", left.state().booked);
+    println!("so far: {:?}", left.state().map(|trip| &trip.booked));
 
     let answers = BTreeMap::from([(left[0].id.clone(), "aisle")]);
     let trip = thread.resume_all(answers).await?.done().ok_or("something is still asked")?;

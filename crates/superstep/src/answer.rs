@@ -2,20 +2,22 @@
 
 mod schema;
 
-use superstep_checkpoint::{AnyCheckpointer, Blob, Interrupt, InterruptId, TaskWrites, Value};
+use serde::Serialize;
+use superstep_checkpoint::{
+    AnyCheckpointer, Blob, Interrupt, InterruptId, TaskWrites, Value, to_value,
+};
 
 use crate::engine::OpenThread;
 use crate::engine::names::RESUME;
 use crate::error::RunError;
 
-/// Stores the answer to a question that waits on a thread. Nothing runs: whoever runs the graph next with no input takes the
-/// answer up. If the run that asked is still alive, it goes on with the answer when its superstep stops.
+/// Stores the answer to a question that waits on a thread. Nothing runs: the next run of the thread with no input uses the
+/// answer. If the run that asked is still alive, it continues with the answer when its superstep stops.
 ///
-/// The graph is not needed, so a program that only shows questions can answer them. Without `id`, the one question that is
-/// open is answered. Returns the question.
+/// The graph is not needed, so a program that only shows questions can answer them. The saver is a reference to any
+/// saver, or an [`AnyCheckpointer`]. Without `id`, the one question that is open is answered. Returns the question.
 ///
 /// ```
-/// use superstep::checkpoint::AnyCheckpointer;
 /// use superstep::prelude::*;
 /// # #[derive(State, Clone, Default)]
 /// # struct Essay { approved: bool }
@@ -24,8 +26,8 @@ use crate::error::RunError;
 /// # }
 /// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
 /// # let app = StateGraph::<Essay>::new().add_node("review", review).add_edge(START, "review").compile()?;
-/// let saver = AnyCheckpointer::new(MemorySaver::new());
-/// let thread = app.with_any_checkpointer(saver.clone()).thread("essay-1");
+/// let saver = MemorySaver::new();
+/// let thread = app.with_checkpointer(saver.clone()).thread("essay-1");
 /// thread.invoke(Essay::update()).await?;
 ///
 /// superstep::answer(&saver, "essay-1", None, true).await?;
@@ -40,16 +42,16 @@ use crate::error::RunError;
 /// refused to whoever runs the graph, and the question is open again. Until a run takes it, [`replace_answer`] changes it.
 ///
 /// # Errors
-/// - [`RunError::Resume`] if the thread waits for no such answer; nothing was stored.
+/// - [`RunError::Resume`] if the thread waits for no such answer, or it cannot be made data; nothing was stored.
 /// - [`RunError::Conflict`] if somebody else answered, or took the thread up, at the same time; nothing was stored.
 /// - The checkpointer failed.
 pub async fn answer(
-    saver: &AnyCheckpointer,
+    saver: impl Into<AnyCheckpointer>,
     thread: &str,
     id: Option<&InterruptId>,
-    value: impl Into<Value>,
+    answer: impl Serialize,
 ) -> Result<Interrupt, RunError> {
-    let value = value.into();
+    let (saver, value) = (saver.into(), data(answer)?);
     let Some(head) = saver.get(thread, "", None).await? else {
         return Err(no_thread(thread));
     };
@@ -103,12 +105,12 @@ pub async fn answer(
 /// - [`RunError::Conflict`] if somebody else answered, or took the thread up, at the same time; nothing was changed.
 /// - The checkpointer failed.
 pub async fn replace_answer(
-    saver: &AnyCheckpointer,
+    saver: impl Into<AnyCheckpointer>,
     thread: &str,
     id: Option<&InterruptId>,
-    value: impl Into<Value>,
+    answer: impl Serialize,
 ) -> Result<Interrupt, RunError> {
-    let value = value.into();
+    let (saver, value) = (saver.into(), data(answer)?);
     let Some(head) = saver.get(thread, "", None).await? else {
         return Err(no_thread(thread));
     };
@@ -138,6 +140,13 @@ pub async fn replace_answer(
     }
     saver.put_writes(thread, "", head.checkpoint.id, writes).await?;
     Ok(question.clone())
+}
+
+fn data(answer: impl Serialize) -> Result<Value, RunError> {
+    to_value(&answer).map_err(|error| {
+        let message = format!("the answer cannot be made data: {error}");
+        RunError::Resume { message, pending: Vec::new() }
+    })
 }
 
 fn no_thread(thread: &str) -> RunError {

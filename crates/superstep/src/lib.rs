@@ -166,8 +166,8 @@ pub mod prelude {
     pub use crate::node::View;
     pub use crate::state::{Append, Max, Merge, Message, Messages, Reducer, State, Sum, Union};
     pub use crate::{
-        Arg, Command, CompileError, Ctx, Dispatch, END, Failure, In, Mode, NodeError, Outcome,
-        RetryPolicy, RunError, START, StateGraph, Task, TimeoutPolicy,
+        AnyNode, Arg, Command, CompileError, Ctx, Dispatch, END, Failure, In, Mode, NodeError,
+        Outcome, RetryPolicy, RunError, START, StateGraph, Task, TimeoutPolicy,
     };
     #[cfg(feature = "derive")]
     pub use superstep_macros::{State, View, entrypoint, task};

@@ -427,3 +427,35 @@ fn the_library_may_be_elsewhere() {
     let update = elsewhere::Total { total: 1 }.into_update();
     assert_eq!(writes(update), writes(elsewhere::Moved::update().total(1)));
 }
+
+#[derive(State, Clone, Debug, Default, PartialEq)]
+struct Labels {
+    plain: Option<String>,
+    path: std::option::Option<std::string::String>,
+    #[channel(ephemeral)]
+    fleeting: Option<String>,
+    other: Option<Vec<String>>,
+}
+
+/// Text that may be missing is given as text, or as what may be missing.
+#[test]
+fn optional_text_is_given_as_text() {
+    let name = "a".to_owned();
+    let updates = [
+        Labels::update().plain("a"),
+        Labels::update().plain(&name),
+        Labels::update().plain(name.clone()),
+        Labels::update().plain(Some(name.clone())),
+        Labels::update().plain('a'),
+        Labels::update().plain(std::borrow::Cow::Borrowed("a")),
+    ];
+    for update in updates {
+        assert_eq!(
+            format!("{update:?}"),
+            format!("{:?}", Labels::update().plain(Some(name.clone())))
+        );
+    }
+    let missing = Labels::update().plain(None).path("b").fleeting("c").other(vec!["d".to_owned()]);
+    let writes = missing.into_writes();
+    assert_eq!(writes.len(), 4);
+}

@@ -128,7 +128,7 @@ async fn attempt(app: &App, run: &Run, active: &Active, again: bool) -> Result<E
             over(RunStatus::Success, values, end)
         }
         Outcome::Interrupted(asked) => {
-            let mut result = asked.state().clone();
+            let mut result = asked.state().cloned().unwrap_or_default();
             if !asked.is_empty() {
                 result["__interrupt__"] = interrupts_json(&asked);
             }

@@ -16,14 +16,14 @@ use crate::graph::{
     Breakpoints, Compiled, CompiledGraph, Memory, NodeOptions, RetryPolicy, TimeoutPolicy, id_tail,
 };
 use crate::node::{BoxFuture, Invocation, Node, Output};
-use crate::state::{ErasedSchema, Row, Schema, State, Table, TableChannel, Writes};
+use crate::state::{ErasedSchema, Row, Schema, State, Writes};
 
-const PREVIOUS: &str = "__previous__";
+use super::workflow::{PREVIOUS, Workflow};
 
 /// A workflow that is a plain async function of an input and a [`Task`], with recorded calls inside.
 ///
 /// The function is the one node of a graph. It runs again from its first line after a pause or a crash; what its recorded
-/// calls returned is kept.
+/// calls returned is kept. `I` is what it takes, `O` what it returns.
 ///
 /// ```
 /// use superstep::func::Entrypoint;
@@ -34,20 +34,21 @@ const PREVIOUS: &str = "__previous__";
 ///     task.call("double", || async { Ok::<_, NodeError>(n * 2) }).await
 /// })
 /// .compile();
-/// let doubled = double.invoke(Value::from(21)).await.unwrap().done();
-/// assert_eq!(doubled, Some(Value::from(42)));
+/// let doubled = double.start(21).await.unwrap().done();
+/// assert_eq!(doubled, Some(42));
 /// # });
 /// ```
 #[doc(alias = "entrypoint")]
-pub struct Entrypoint {
+pub struct Entrypoint<I, O> {
     name: Arc<str>,
     node: Arc<dyn Node>,
     options: NodeOptions,
     memory: Memory,
     inner: Option<Arc<Compiled>>,
+    types: PhantomData<fn(I) -> O>,
 }
 
-impl fmt::Debug for Entrypoint {
+impl<I, O> fmt::Debug for Entrypoint<I, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Entrypoint").field("name", &self.name).finish_non_exhaustive()
     }
@@ -65,6 +66,9 @@ pub struct Final<V, P> {
 
 /// What a workflow may return: a value, or a [`Final`].
 pub trait IntoFinal {
+    /// What a run of the workflow returns.
+    type Output;
+
     /// The result, and what is remembered.
     ///
     /// # Errors
@@ -73,6 +77,8 @@ pub trait IntoFinal {
 }
 
 impl<T: Serialize> IntoFinal for T {
+    type Output = T;
+
     fn into_final(self) -> Result<(Value, Value), superstep_checkpoint::Error> {
         let value = to_value(&self)?;
         Ok((value.clone(), value))
@@ -80,27 +86,33 @@ impl<T: Serialize> IntoFinal for T {
 }
 
 impl<V: Serialize, P: Serialize> IntoFinal for Final<V, P> {
+    type Output = V;
+
     fn into_final(self) -> Result<(Value, Value), superstep_checkpoint::Error> {
         Ok((to_value(&self.value)?, to_value(&self.save)?))
     }
 }
 
-impl Entrypoint {
+impl<I, O> Entrypoint<I, O>
+where
+    I: DeserializeOwned + Send + 'static,
+    O: DeserializeOwned + Send + 'static,
+{
     /// A workflow with this name and function.
-    pub fn new<I, F, R, T, E>(name: impl Into<Arc<str>>, function: F) -> Self
+    pub fn new<F, R, T, E>(name: impl Into<Arc<str>>, function: F) -> Self
     where
-        I: DeserializeOwned + Send + 'static,
         F: Fn(I, Task) -> R + Send + Sync + 'static,
         R: Future<Output = Result<T, E>> + Send + 'static,
-        T: IntoFinal,
+        T: IntoFinal<Output = O>,
         E: Into<NodeError>,
     {
         Self {
             name: name.into(),
-            node: Arc::new(Workflow { function, input: PhantomData::<fn(I)> }),
+            node: Arc::new(FunctionNode { function, input: PhantomData::<fn(I)> }),
             options: NodeOptions::default(),
             memory: Memory::default(),
             inner: None,
+            types: PhantomData,
         }
     }
 
@@ -132,8 +144,8 @@ impl Entrypoint {
         self
     }
 
-    /// Makes the workflow ready to run. Its input and its result are data.
-    pub fn compile(self) -> CompiledGraph<Table, Value> {
+    /// Makes the workflow ready to run.
+    pub fn compile(self) -> CompiledGraph<Workflow<I>, O> {
         let compiled = Compiled {
             breakpoints: Breakpoints::default(),
             step_timeout: None,
@@ -145,15 +157,15 @@ impl Entrypoint {
             cache: None,
             layout: Arc::new(self.layout()),
         };
-        let finish = |table: Arc<Table>| table.get(END).cloned().unwrap_or_default();
-        CompiledGraph::new(Arc::new(compiled), finish)
+        CompiledGraph::new(Arc::new(compiled), |flow| match flow.result() {
+            // A workflow that has returned nothing yet, or one that returns what is null as data.
+            Value::Null => Ok(from_value(Value::Null).ok()),
+            result => from_value(result.clone()).map(Some),
+        })
     }
 
     fn layout(self) -> Layout {
-        let mut schema = Schema::<Table>::default();
-        schema.table(END, TableChannel::last());
-        schema.table(PREVIOUS, TableChannel::last());
-        let schema = Arc::new(schema);
+        let schema = Arc::new(Schema::<Workflow<I>>::of());
         let erased: Arc<dyn ErasedSchema> = schema.clone();
         let triggers = vec![START.into()];
         let def = NodeDef {
@@ -178,7 +190,9 @@ impl Entrypoint {
             channels: erased.specs(),
             managed: Vec::new(),
             schema: erased,
-            empty: Arc::new(move || Row::new(Arc::new(Table::empty(&schema)), row_schema.clone())),
+            empty: Arc::new(move || {
+                Row::new(Arc::new(Workflow::<I>::empty(&schema)), row_schema.clone())
+            }),
             controls: vec![ControlSpec { name: START.into(), kind: ControlKind::Start }],
             node_by_name: HashMap::from([(def.name.clone(), 0)]),
             needs: needed_context(std::slice::from_ref(&def)),
@@ -197,12 +211,12 @@ impl Entrypoint {
     }
 }
 
-struct Workflow<F, I> {
+struct FunctionNode<F, I> {
     function: F,
     input: PhantomData<fn(I)>,
 }
 
-impl<I, F, R, T, E> Node for Workflow<F, I>
+impl<I, F, R, T, E> Node for FunctionNode<F, I>
 where
     I: DeserializeOwned + Send + 'static,
     F: Fn(I, Task) -> R + Send + Sync + 'static,
@@ -212,7 +226,8 @@ where
 {
     fn run(&self, call: Invocation<'_>) -> BoxFuture<Result<Output, NodeError>> {
         let Invocation { task, cells, arg, .. } = call;
-        let previous = cells.downcast_ref::<Table>().and_then(|table| table.get(PREVIOUS));
+        let flow = cells.downcast_ref::<Workflow<I>>();
+        let previous = flow.map(|flow| &flow.previous).filter(|value| **value != Value::Null);
         task.set_previous(previous.cloned());
         let value = arg.map(crate::state::Payload::to_value).transpose();
         let input = match value.and_then(|value| from_value::<I>(value.unwrap_or_default())) {
@@ -233,8 +248,8 @@ where
     }
 }
 
-impl<F, I> fmt::Debug for Workflow<F, I> {
+impl<F, I> fmt::Debug for FunctionNode<F, I> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Workflow")
+        f.write_str("FunctionNode")
     }
 }

@@ -22,17 +22,22 @@
 //! # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
 //! let app = order().compile().with_checkpointer(MemorySaver::new());
 //! let thread = app.thread("order-1");
-//! let asked = thread.invoke(Value::from(4200)).await?.interrupted().expect("a question");
+//! let asked = thread.start(4200).await?.interrupted().expect("a question");
 //! assert_eq!(asked[0].value, Value::from("ship it?"));
 //! let said = thread.resume(true).await?.done();
-//! assert_eq!(said, Some(Value::from("charged 4200, shipped: true")));
+//! assert_eq!(said.as_deref(), Some("charged 4200, shipped: true"));
 //! # Ok::<_, RunError>(()) }).unwrap();
 //! ```
+//!
+//! The workflow takes and returns types of your own, which have to implement `Serialize` and `Deserialize`. `start` runs it with an
+//! input, `resume` answers, and `invoke(())` continues a workflow that has stopped.
 //!
 //! Both only save typing: [`Task::call`](crate::Task::call) and [`Entrypoint::new`] do the same by hand.
 
 mod call;
 mod entrypoint;
+mod workflow;
 
 pub use call::{Call, Fallible, Recordable, Spawned, arguments};
 pub use entrypoint::{Entrypoint, Final, IntoFinal};
+pub use workflow::Workflow;

@@ -3,10 +3,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::breakpoint::{At, BreakAt, Breakpoints};
-use super::compiled::{Compiled, Memory};
+use super::compiled::{Compiled, Memory, Shape};
 use super::policy::{CachePolicy, NodeOptions, RetryPolicy, TimeoutPolicy};
 use crate::engine::{END, START};
-use crate::node::{AnyNode, AnyRouter, IntoNode, IntoRouter, View};
+use crate::node::{AnyNode, AnyRouter, IntoNode, IntoRouter, Node, View};
 use crate::state::{Schema, State};
 
 /// A graph that is being declared.
@@ -43,10 +43,10 @@ pub struct StateGraph<S: State, O = S> {
     pub(super) joins: Vec<(Vec<Arc<str>>, Arc<str>)>,
     pub(super) branches: Vec<Branch>,
     pub(super) defaults: NodeOptions,
-    pub(super) default_handler: Option<AnyNode>,
+    pub(super) default_handler: Option<Arc<dyn Node>>,
     pub(super) input: Option<Vec<Arc<str>>>,
     pub(super) output: Option<Vec<Arc<str>>>,
-    pub(super) finish: fn(Arc<S>) -> O,
+    pub(super) finish: Shape<S, O>,
     pub(super) breakpoints: Breakpoints,
     pub(super) step_timeout: Option<Duration>,
     pub(super) memory: Memory,
@@ -56,9 +56,9 @@ pub struct StateGraph<S: State, O = S> {
 
 pub(super) struct NodeDecl {
     pub(super) name: Arc<str>,
-    pub(super) node: AnyNode,
+    pub(super) node: Arc<dyn Node>,
     pub(super) options: NodeOptions,
-    pub(super) handler: Option<AnyNode>,
+    pub(super) handler: Option<Arc<dyn Node>>,
     pub(super) destinations: Vec<Arc<str>>,
     pub(super) reads: Option<Vec<Arc<str>>>,
     pub(super) writes: Option<Vec<Arc<str>>>,
@@ -162,7 +162,7 @@ impl<S: State> StateGraph<S> {
             default_handler: None,
             input: None,
             output: None,
-            finish: Arc::unwrap_or_clone,
+            finish: |state| Ok(Some(Arc::unwrap_or_clone(state))),
             breakpoints: Breakpoints::default(),
             step_timeout: None,
             memory: Memory::PerCall,
@@ -203,7 +203,7 @@ impl<S: State> StateGraph<S> {
             default_handler,
             input,
             output: Some(V::CHANNELS.iter().map(|name| (*name).into()).collect()),
-            finish: |state| V::view(&state),
+            finish: |state| Ok(Some(V::view(&state))),
             breakpoints,
             step_timeout,
             memory,
@@ -243,9 +243,9 @@ impl<S: State, O> StateGraph<S, O> {
 
     /// Adds a node.
     pub fn add_node<M>(mut self, name: impl Into<Arc<str>>, node: impl IntoNode<S, M>) -> Self {
-        let node = node.into_node();
-        let inner = node.0.subgraph();
-        let reads = node.0.reads().map(|names| names.iter().map(|name| (*name).into()).collect());
+        let node = node.into_node().into_inner();
+        let inner = node.subgraph();
+        let reads = node.reads().map(|names| names.iter().map(|name| (*name).into()).collect());
         self.nodes.push(NodeDecl {
             name: name.into(),
             node,
@@ -262,7 +262,7 @@ impl<S: State, O> StateGraph<S, O> {
     /// Adds nodes that follow each other.
     pub fn add_sequence<T: Into<Arc<str>>>(
         mut self,
-        nodes: impl IntoIterator<Item = (T, AnyNode)>,
+        nodes: impl IntoIterator<Item = (T, AnyNode<S>)>,
     ) -> Self {
         let mut last: Option<Arc<str>> = None;
         for (name, node) in nodes {
@@ -332,7 +332,7 @@ impl<S: State, O> StateGraph<S, O> {
     /// return a command; the edges of the failed node are not followed.
     #[doc(alias = "error_handler")]
     pub fn on_error<M>(mut self, handler: impl IntoNode<S, M>) -> Self {
-        let handler = handler.into_node();
+        let handler = handler.into_node().into_inner();
         if let Some(node) = self.last("on_error") {
             node.handler = Some(handler);
         }
@@ -398,7 +398,7 @@ impl<S: State, O> StateGraph<S, O> {
 
     /// The error handler of nodes that have none of their own.
     pub fn default_on_error<M>(mut self, handler: impl IntoNode<S, M>) -> Self {
-        self.default_handler = Some(handler.into_node());
+        self.default_handler = Some(handler.into_node().into_inner());
         self
     }
 

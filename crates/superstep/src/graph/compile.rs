@@ -11,9 +11,7 @@ use crate::engine::{
     needed_context, not_an_update,
 };
 use crate::error::{CompileError, NodeError};
-use crate::node::{
-    AnyNode, BoxFuture, Goto, Invocation, Node, Output, RouteContext, Router, Routes,
-};
+use crate::node::{BoxFuture, Goto, Invocation, Node, Output, RouteContext, Router, Routes};
 use crate::state::{ErasedSchema, Row, Schema, State, Writes};
 
 impl<S: State, O> StateGraph<S, O> {
@@ -162,24 +160,29 @@ struct Plan {
 }
 
 impl Plan {
-    fn new(nodes: Vec<NodeDecl>, defaults: NodeOptions, default_handler: Option<AnyNode>) -> Self {
+    fn new(
+        nodes: Vec<NodeDecl>,
+        defaults: NodeOptions,
+        default_handler: Option<Arc<dyn Node>>,
+    ) -> Self {
         let mut nodes = nodes;
         let mut handlers = vec![None; nodes.len()];
         let mut extra: Vec<NodeDecl> = Vec::new();
-        let handler_decl = |name: Arc<str>, node: AnyNode, like: Option<&NodeDecl>| NodeDecl {
-            name,
-            inner: node.0.subgraph(),
-            node,
-            options: NodeOptions {
-                retry: defaults.retry.clone(),
-                timeout: defaults.timeout,
-                ..NodeOptions::default()
-            },
-            handler: None,
-            destinations: Vec::new(),
-            reads: like.and_then(|decl| decl.reads.clone()),
-            writes: None,
-        };
+        let handler_decl =
+            |name: Arc<str>, node: Arc<dyn Node>, like: Option<&NodeDecl>| NodeDecl {
+                name,
+                inner: node.subgraph(),
+                node,
+                options: NodeOptions {
+                    retry: defaults.retry.clone(),
+                    timeout: defaults.timeout,
+                    ..NodeOptions::default()
+                },
+                handler: None,
+                destinations: Vec::new(),
+                reads: like.and_then(|decl| decl.reads.clone()),
+                writes: None,
+            };
         let first = nodes.len();
         for (at, decl) in nodes.iter_mut().enumerate() {
             decl.options.retry = decl.options.retry.take().or_else(|| defaults.retry.clone());
@@ -289,7 +292,7 @@ impl Plan {
             trigger_names.sort();
             defs.push(NodeDef {
                 name: decl.name.clone(),
-                node: decl.node.0.clone(),
+                node: decl.node.clone(),
                 id_tail: id_tail(&decl.name, &trigger_names),
                 triggers,
                 trigger_names,

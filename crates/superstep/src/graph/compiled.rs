@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use superstep_checkpoint::{
-    AnyCache, AnyCheckpointer, AnyStore, Cache, Checkpointer, IdClock, Store, Value,
+    AnyCache, AnyCheckpointer, AnyStore, Cache, Checkpointer, Error, IdClock, Store, Value,
 };
 
 use super::breakpoint::Breakpoints;
@@ -61,6 +61,19 @@ impl Compiled {
     }
 }
 
+/// How the state of a graph becomes what the graph returns; `None` if it has returned nothing yet.
+pub(crate) type Shape<S, O> = fn(Arc<S>) -> Result<Option<O>, Error>;
+
+/// What a graph has returned that is done.
+pub(crate) fn returned<O>(output: Option<O>) -> Result<O, RunError> {
+    output.ok_or_else(|| {
+        let name = std::any::type_name::<O>();
+        RunError::Invalid(format!(
+            "the thread holds no result, or one that is null; the graph returns `{name}`"
+        ))
+    })
+}
+
 /// A graph that was checked and can run. Cheap to clone.
 ///
 /// `S` is its state; `O` is what it returns, which is the state unless the graph was declared with
@@ -68,7 +81,7 @@ impl Compiled {
 #[doc(alias = "CompiledStateGraph")]
 pub struct CompiledGraph<S: State, O = S> {
     graph: Arc<Compiled>,
-    pub(crate) finish: fn(Arc<S>) -> O,
+    pub(crate) finish: Shape<S, O>,
     pub(crate) context: Context,
     pub(crate) ids: Arc<dyn CheckpointIds>,
     pub(crate) metadata: BTreeMap<String, Value>,
@@ -94,7 +107,7 @@ impl<S: State, O> fmt::Debug for CompiledGraph<S, O> {
 }
 
 impl<S: State, O> CompiledGraph<S, O> {
-    pub(crate) fn new(graph: Arc<Compiled>, finish: fn(Arc<S>) -> O) -> Self {
+    pub(crate) fn new(graph: Arc<Compiled>, finish: Shape<S, O>) -> Self {
         Self {
             graph,
             finish,
@@ -105,7 +118,7 @@ impl<S: State, O> CompiledGraph<S, O> {
     }
 
     /// The same graph under another state type. Whatever would see a state of that type must not be used.
-    pub(crate) fn retyped<T: State, P>(self, finish: fn(Arc<T>) -> P) -> CompiledGraph<T, P> {
+    pub(crate) fn retyped<T: State, P>(self, finish: Shape<T, P>) -> CompiledGraph<T, P> {
         let Self { graph, context, ids, metadata, finish: _ } = self;
         CompiledGraph { graph, finish, context, ids, metadata }
     }

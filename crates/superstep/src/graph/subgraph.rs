@@ -3,11 +3,11 @@ use std::sync::Arc;
 
 use superstep_checkpoint::Value;
 
-use super::compiled::{Compiled, CompiledGraph, Memory};
+use super::compiled::{Compiled, CompiledGraph, Memory, Shape, returned};
 use crate::engine::{StartValue, Task, value_input};
 use crate::error::{NodeError, RunError};
 use crate::node::{AnyNode, BoxFuture, FromTask, IntoNode, IntoOutput, Invocation, Node, Output};
-use crate::run::{InputKind, IntoInput, Outcome};
+use crate::run::{InputKind, IntoInput, Outcome, refused_input};
 use crate::state::{State, Writes};
 
 /// A graph as a node of another, with functions that lead in and out of it.
@@ -66,14 +66,14 @@ where
     Enter: Fn(&S) -> I + Send + Sync + 'static,
     Leave: Fn(O) -> R + Send + Sync + 'static,
 {
-    fn into_node(self) -> AnyNode {
-        AnyNode(Arc::new(BetweenNode {
+    fn into_node(self) -> AnyNode<S> {
+        AnyNode::from_node(BetweenNode {
             graph: self.graph.inner().clone(),
             finish: self.graph.finish,
             enter: self.enter,
             leave: Arc::new(self.leave),
             types: PhantomData,
-        }))
+        })
     }
 }
 
@@ -82,7 +82,7 @@ type Types<S, I, R> = PhantomData<fn() -> (S, I, R)>;
 
 struct BetweenNode<S, T, O, I, R, Enter, Leave> {
     graph: Arc<Compiled>,
-    finish: fn(Arc<T>) -> O,
+    finish: Shape<T, O>,
     enter: Enter,
     leave: Arc<Leave>,
     types: Types<S, I, R>,
@@ -109,7 +109,7 @@ where
         drop(state);
         Box::pin(async move {
             let state = run_inside::<T>(&task, graph, input.kind).await?;
-            leave(finish(state)).into_output()
+            leave(returned(finish(state)?)?).into_output()
         })
     }
 
@@ -123,8 +123,8 @@ where
 /// As in LangGraph, what comes back is folded in like any other update: a list that the graph was given and returns
 /// grows by itself. Use [`as_node`](CompiledGraph::as_node) to return only what is new.
 impl<S: State, O: Send + 'static> IntoNode<S, Within> for CompiledGraph<S, O> {
-    fn into_node(self) -> AnyNode {
-        AnyNode(Arc::new(WithinNode { graph: self.inner().clone() }))
+    fn into_node(self) -> AnyNode<S> {
+        AnyNode::from_node(WithinNode { graph: self.inner().clone() })
     }
 }
 
@@ -167,6 +167,7 @@ async fn run_inside<T: State>(
     let start = match input {
         InputKind::Start(start) => start,
         InputKind::Nothing => StartValue::Writes(Writes::new()),
+        InputKind::Refused(error) => return Err(refused_input(&error)),
         InputKind::Command(_) => {
             return Err(RunError::Invalid(
                 "a command cannot be the input of a graph that is called from a node".to_owned(),
@@ -193,7 +194,7 @@ impl Task {
         input: impl IntoInput<T>,
     ) -> Result<O, RunError> {
         let state = run_inside::<T>(self, graph.inner().clone(), input.into_input().kind).await?;
-        Ok((graph.finish)(state))
+        returned((graph.finish)(state)?)
     }
 
     /// Runs a graph on a thread of its own, as part of this run: with its context, store, control and stream, and in the same

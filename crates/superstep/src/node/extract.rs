@@ -9,6 +9,48 @@ use crate::error::NodeError;
 use crate::state::State;
 
 /// Something a node over the state `S` can ask for as an argument.
+///
+/// Implement it for what many nodes would otherwise take out of the same place:
+///
+/// ```
+/// use superstep::node::{FromTask, Invocation};
+/// use superstep::prelude::*;
+///
+/// #[derive(State, Clone, Default)]
+/// struct Ticket {
+///     customer: String,
+///     reply: String,
+/// }
+///
+/// /// The customer of the ticket, in lower case.
+/// struct Customer(String);
+///
+/// impl FromTask<Ticket> for Customer {
+///     fn from_task(call: &Invocation<'_>) -> Result<Self, NodeError> {
+///         let ticket = call.state::<Ticket>()?;
+///         if ticket.customer.is_empty() {
+///             return Err(NodeError::from(format!("node `{}` has no customer", call.task().name())));
+///         }
+///         Ok(Self(ticket.customer.to_lowercase()))
+///     }
+///
+///     fn reads() -> Option<&'static [&'static str]> {
+///         Some(&["customer"])
+///     }
+/// }
+///
+/// async fn greet(Customer(name): Customer) -> TicketUpdate {
+///     Ticket::update().reply(format!("Dear {name}"))
+/// }
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
+/// let app = StateGraph::<Ticket>::new().add_node("greet", greet).add_edge(START, "greet").compile()?;
+/// let ticket = app.invoke(Ticket::update().customer("ADA")).await?.done();
+/// assert_eq!(ticket.expect("nothing is asked").reply, "Dear ada");
+/// assert!(app.invoke(Ticket::update()).await.is_err());
+/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is nothing that a node over `{S}` can ask for",
     note = "a node's arguments are any of `Arc<{S}>`, `Task`, `Ctx<T>`, `Arg<T>`, `In<View>` and `Failure`"
@@ -33,7 +75,7 @@ pub trait FromTask<S: State>: Sized {
 
 impl<S: State> FromTask<S> for Arc<S> {
     fn from_task(call: &Invocation<'_>) -> Result<Self, NodeError> {
-        Ok(call.cells.clone().downcast().expect("a node runs in a graph over its own state type"))
+        call.state()
     }
 }
 
@@ -71,26 +113,19 @@ pub struct Arg<T>(pub T);
 
 impl<S: State, T: DeserializeOwned + Clone + Send + Sync + 'static> FromTask<S> for Arg<T> {
     fn from_task(call: &Invocation<'_>) -> Result<Self, NodeError> {
-        let arg = call.arg.cloned().ok_or_else(|| {
+        call.arg()?.map(Arg).ok_or_else(|| {
             NodeError::permanent(format!(
                 "node `{}` takes an argument, but was triggered by an edge; run it with a `Dispatch`",
                 call.task.name()
             ))
-        })?;
-        let value = arg.take().map_err(|error| {
-            NodeError::permanent(format!(
-                "node `{}` cannot take what was dispatched to it: {error}",
-                call.task.name()
-            ))
-        })?;
-        Ok(Arg(value))
+        })
     }
 }
 
 /// A node that may be triggered or dispatched to gets what was dispatched, if it was.
 impl<S: State, T: DeserializeOwned + Clone + Send + Sync + 'static> FromTask<S> for Option<Arg<T>> {
     fn from_task(call: &Invocation<'_>) -> Result<Self, NodeError> {
-        call.arg.is_some().then(|| <Arg<T> as FromTask<S>>::from_task(call)).transpose()
+        Ok(call.arg()?.map(Arg))
     }
 }
 

@@ -16,11 +16,11 @@ use crate::state::State;
 )]
 pub trait IntoNode<S: State, M> {
     /// The node with its types erased.
-    fn into_node(self) -> AnyNode;
+    fn into_node(self) -> AnyNode<S>;
 }
 
-impl<S: State> IntoNode<S, ()> for AnyNode {
-    fn into_node(self) -> AnyNode {
+impl<S: State> IntoNode<S, ()> for AnyNode<S> {
+    fn into_node(self) -> AnyNode<S> {
         self
     }
 }
@@ -69,11 +69,11 @@ macro_rules! functions {
             R::Output: IntoOutput<S>,
             $($argument: FromTask<S> + Send + 'static,)*
         {
-            fn into_node(self) -> AnyNode {
-                AnyNode(Arc::new(Function::<Async<F>, S, ($($argument,)*)> {
+            fn into_node(self) -> AnyNode<S> {
+                AnyNode::from_node(Function::<Async<F>, S, ($($argument,)*)> {
                     run: Async(self),
                     arguments: PhantomData,
-                }))
+                })
             }
         }
 
@@ -84,11 +84,11 @@ macro_rules! functions {
             R: IntoOutput<S>,
             $($argument: FromTask<S> + Send + 'static,)*
         {
-            fn into_node(self) -> AnyNode {
-                AnyNode(Arc::new(Function::<Plain<F>, S, ($($argument,)*)> {
+            fn into_node(self) -> AnyNode<S> {
+                AnyNode::from_node(Function::<Plain<F>, S, ($($argument,)*)> {
                     run: Plain(Arc::new(self)),
                     arguments: PhantomData,
-                }))
+                })
             }
         }
 

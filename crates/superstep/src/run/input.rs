@@ -1,4 +1,5 @@
-use superstep_checkpoint::{Error, InterruptId, Value};
+use serde::Serialize;
+use superstep_checkpoint::{Error, InterruptId, Value, to_value};
 
 use crate::engine::{CommandInput, Resume, StartValue, value_input};
 use crate::node::{Command, ParentCommand};
@@ -14,6 +15,8 @@ pub(crate) enum InputKind {
     Nothing,
     Start(StartValue),
     Command(CommandInput),
+    /// It cannot be made data.
+    Refused(Error),
 }
 
 impl std::fmt::Debug for InputKind {
@@ -22,6 +25,7 @@ impl std::fmt::Debug for InputKind {
             Self::Nothing => "Nothing",
             Self::Start(_) => "Start",
             Self::Command(_) => "Command",
+            Self::Refused(_) => "Refused",
         })
     }
 }
@@ -40,6 +44,14 @@ impl Input {
     /// Data, checked against the channels of the graph when the run begins.
     pub fn value(value: Value) -> Self {
         Self { kind: InputKind::Start(value_input(value)) }
+    }
+
+    /// Anything that is serialized to data; the run is refused if that fails.
+    pub fn serialized(value: impl Serialize) -> Self {
+        match to_value(&value) {
+            Ok(value) => Self::value(value),
+            Err(error) => Self { kind: InputKind::Refused(error) },
+        }
     }
 
     /// An answer to the one question that is open.
@@ -67,7 +79,7 @@ impl Input {
     pub fn with_command<S: State>(self, command: Command<S>) -> Self {
         let resume = match self.kind {
             InputKind::Command(command) => command.resume,
-            InputKind::Nothing | InputKind::Start(_) => Resume::Nothing,
+            InputKind::Nothing | InputKind::Start(_) | InputKind::Refused(_) => Resume::Nothing,
         };
         let kind = InputKind::Command(CommandInput { resume, ..command.into_command_input() });
         Self { kind }

@@ -18,8 +18,7 @@ pub use event::{
 };
 pub(crate) use input::InputKind;
 pub use input::{Input, IntoInput};
-pub(crate) use options::Target;
-pub(crate) use options::run_beside;
+pub(crate) use options::{Target, refused_input, run_beside};
 pub use outcome::{Interrupted, Outcome};
 pub use request::Run;
 pub use snapshot::{CheckpointRef, Inner, RawSnapshot, Snapshot, Standing, TaskSnapshot};

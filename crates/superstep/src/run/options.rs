@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use superstep_checkpoint::{CheckpointId, Value};
+use superstep_checkpoint::{CheckpointId, Error, Value};
 
 use super::control::{Durability, RunControl};
 use super::input::{Input, InputKind};
@@ -11,7 +11,7 @@ use crate::engine::{
     self, Context, Finish, How, Layout, Life, Opening, Replay, Run, Sink, StartValue, Task, drive,
 };
 use crate::error::{RunError, nearest};
-use crate::graph::{At, Breakpoints, Compiled, CompiledGraph};
+use crate::graph::{At, Breakpoints, Compiled, CompiledGraph, Shape, returned};
 use crate::state::State;
 
 /// Options of one run.
@@ -74,7 +74,7 @@ impl<S: State, O> Target<S, O> {
         keys: Arc<[usize]>,
     ) -> Result<Outcome<O>, RunError> {
         let shape = self.graph.finish;
-        Ok(outcome(self.finish(input, options, sink, keys).await?, shape))
+        outcome(self.finish(input, options, sink, keys).await?, shape)
     }
 
     /// Drives the graph to its end, which is returned without the type of the state.
@@ -214,7 +214,15 @@ pub(crate) async fn run_beside<S: State, O>(
         keys: inner.layout.output.clone().into(),
         graph: inner,
     };
-    Ok(outcome(drive(opening).await?, graph.finish))
+    outcome(drive(opening).await?, graph.finish)
+}
+
+/// An input that is no data is refused before anything is stored.
+pub(crate) fn refused_input(error: &Error) -> RunError {
+    RunError::InvalidUpdate {
+        message: format!("the input cannot be made data: {error}"),
+        code: None,
+    }
 }
 
 fn begin_with(graph: &Compiled, input: Input) -> Result<engine::Input, RunError> {
@@ -222,19 +230,20 @@ fn begin_with(graph: &Compiled, input: Input) -> Result<engine::Input, RunError>
         InputKind::Nothing => engine::Input::Nothing,
         InputKind::Start(start) => engine::Input::Value(check_input(graph, start)?),
         InputKind::Command(command) => engine::Input::Command(command),
+        InputKind::Refused(error) => return Err(refused_input(&error)),
     })
 }
 
-fn outcome<S: State, O>(finish: Finish, shape: fn(Arc<S>) -> O) -> Outcome<O> {
+fn outcome<S: State, O>(finish: Finish, shape: Shape<S, O>) -> Result<Outcome<O>, RunError> {
     let Finish { head, how, questions } = finish;
     let cells = head.row.cells().clone();
     drop(head);
     let state = || cells.downcast().expect("a graph ends with its own state type");
-    match how {
-        How::Done | How::ForParent(_) => Outcome::Done(shape(state())),
-        How::Interrupted => Outcome::Interrupted(Interrupted { questions, state: shape(state()) }),
+    Ok(match how {
+        How::Done | How::ForParent(_) => Outcome::Done(returned(shape(state())?)?),
+        How::Interrupted => Outcome::Interrupted(Interrupted { questions, state: shape(state())? }),
         How::Drained(reason) => Outcome::Drained(reason),
-    }
+    })
 }
 
 /// A breakpoint at a node that does not exist would never hold.

@@ -37,7 +37,7 @@ impl<O> Outcome<O> {
         match self {
             Self::Done(output) => Outcome::Done(change(output)),
             Self::Interrupted(Interrupted { questions, state }) => {
-                Outcome::Interrupted(Interrupted { questions, state: change(state) })
+                Outcome::Interrupted(Interrupted { questions, state: state.map(change) })
             }
             Self::Drained(reason) => Outcome::Drained(reason),
         }
@@ -83,17 +83,20 @@ impl<O: Serialize> Serialize for Outcome<O> {
 #[derive(Clone, Debug)]
 pub struct Interrupted<O> {
     pub(crate) questions: Vec<Interrupt>,
-    pub(crate) state: O,
+    pub(crate) state: Option<O>,
 }
 
 impl<O> Interrupted<O> {
     /// The state so far, with what tasks of the open superstep have finished.
-    pub fn state(&self) -> &O {
-        &self.state
+    ///
+    /// A graph has one always. A [workflow](crate::func) has what it returned when it last ran to its end on this thread,
+    /// and `None` before.
+    pub fn state(&self) -> Option<&O> {
+        self.state.as_ref()
     }
 
     /// The state so far.
-    pub fn into_state(self) -> O {
+    pub fn into_state(self) -> Option<O> {
         self.state
     }
 }

@@ -21,6 +21,34 @@ pub trait UpdateValue: Serialize + DeserializeOwned + Clone + Send + Sync + 'sta
 
 impl<T: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> UpdateValue for T {}
 
+/// What the setter of a field of type `Option<String>` takes: text, or an option of it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no text for a field of type `Option<String>`",
+    note = "give it a `&str`, a `String`, an `Option<String>` or `None`"
+)]
+pub trait OptionalText {
+    /// The value of the field.
+    fn into_text(self) -> Option<String>;
+}
+
+impl OptionalText for Option<String> {
+    fn into_text(self) -> Option<String> {
+        self
+    }
+}
+
+macro_rules! optional_text {
+    ($($text:ty),*) => {
+        $(impl OptionalText for $text {
+            fn into_text(self) -> Option<String> {
+                Some(self.into())
+            }
+        })*
+    };
+}
+
+optional_text!(String, &str, &String, &mut str, Box<str>, std::borrow::Cow<'_, str>, char);
+
 /// A field of a struct as a channel.
 pub(super) struct Field<S, T, R> {
     get: fn(&S) -> &T,

@@ -79,7 +79,7 @@ mod table;
 mod writes;
 
 pub(crate) use describe::describe;
-pub use field::{FieldValue, UpdateValue};
+pub use field::{FieldValue, OptionalText, UpdateValue};
 pub use message::{
     Chunk, Identified, InvalidToolCall, MergeError, Message, MessageUpdate, REMOVE_ALL, Role,
     ToolCall, ToolCallChunk, ToolStatus,

@@ -111,7 +111,7 @@ fn ended(outcome: Result<Outcome<Talk>, RunError>) -> Result<(End, Option<Vec<St
     Ok(match outcome {
         Ok(Outcome::Done(talk)) => (End::Done, Some(talk.log)),
         Ok(Outcome::Interrupted(asked)) => {
-            (End::Asks(texts(&asked)), Some(asked.state().log.clone()))
+            (End::Asks(texts(&asked)), asked.state().map(|state| state.log.clone()))
         }
         Err(RunError::EmptyInput(_)) => (End::Nothing, None),
         Err(RunError::Resume { message, .. }) if message.contains("does not fit") => {

@@ -20,7 +20,7 @@ async fn step(task: Task, name: &'static str, drains: bool) -> Result<String, No
 }
 
 /// Three calls in a row; the first has the run drained when it runs.
-fn row() -> Entrypoint {
+fn row() -> Entrypoint<(), String> {
     Entrypoint::new("row", |(): (), task: Task| async move {
         let mut all = Vec::new();
         for (name, drains) in [("a", true), ("b", false), ("c", false)] {
@@ -48,13 +48,13 @@ async fn and_goes_on_after_what_was_recorded() {
     for durability in MODES {
         let world = World::new();
         let thread = on_thread(row().compile(), &world);
-        let run = thread.invoke(Value::Null).durability(durability);
+        let run = thread.start(()).durability(durability);
         assert_eq!(drained(run.await), "deploy", "{durability:?}");
         assert_eq!(world.take(), ["a"], "{durability:?}");
         let seen = thread.get_state().await.expect("a look");
         assert_eq!(&*seen.next[0], "row");
         let ended = thread.invoke(()).durability(durability).await;
-        assert_eq!(done(ended), Value::from("a b c"), "{durability:?}");
+        assert_eq!(done(ended), "a b c", "{durability:?}");
         assert_eq!(world.take(), ["b", "c"], "{durability:?}");
     }
 }
@@ -81,9 +81,9 @@ async fn when_calls_run_beside_each_other() {
         Ok::<_, NodeError>(all.join(" "))
     });
     let thread = on_thread(workflow.compile(), &world);
-    assert_eq!(drained(thread.invoke(Value::Null).max_concurrency(2).await), "deploy");
+    assert_eq!(drained(thread.start(()).max_concurrency(2).await), "deploy");
     assert_eq!(world.take(), ["a", "b"]);
-    assert_eq!(done(thread.invoke(()).await), Value::from("a b c"));
+    assert_eq!(done(thread.invoke(()).await), "a b c");
     assert_eq!(world.take(), ["c"]);
 }
 
@@ -100,8 +100,8 @@ async fn inside_a_call() {
         call.await
     });
     let thread = on_thread(workflow.compile(), &world);
-    assert_eq!(drained(thread.invoke(Value::Null).await), "deploy");
-    assert_eq!(done(thread.invoke(()).await), Value::from("ab"));
+    assert_eq!(drained(thread.start(()).await), "deploy");
+    assert_eq!(done(thread.invoke(()).await), "ab");
     assert_eq!(world.take(), ["a", "b"]);
 }
 
@@ -119,8 +119,8 @@ async fn inside_a_graph() {
         .add_node("call", move |task: Task| {
             let inner = inner.clone();
             async move {
-                let said = task.invoke(&inner, Value::Null).await?;
-                Ok::<_, NodeError>(Around::update().said(said.as_str().unwrap_or("nothing")))
+                let said = task.invoke(&inner, inner.input(())).await?;
+                Ok::<_, NodeError>(Around::update().said(said))
             }
         })
         .add_edge(START, "call")
@@ -143,8 +143,8 @@ async fn but_a_question_comes_first() {
         Ok::<_, NodeError>(a + &b)
     });
     let thread = on_thread(workflow.compile(), &world);
-    assert_eq!(asked(thread.invoke(Value::Null).await), ["b?"]);
-    assert_eq!(done(thread.resume("b").await), Value::from("ab"));
+    assert_eq!(asked(thread.start(()).await), ["b?"]);
+    assert_eq!(done(thread.resume("b").await), "ab");
 }
 
 /// The superstep of a graph completes, with all the calls that its nodes make.
@@ -172,6 +172,6 @@ async fn a_drain_before_it_begins_leaves_everything_to_do() {
     let (world, control) = (World::new(), RunControl::new());
     let thread = on_thread(row().compile(), &world);
     control.request_drain("deploy");
-    assert_eq!(drained(thread.invoke(Value::Null).control(control).await), "deploy");
+    assert_eq!(drained(thread.start(()).control(control).await), "deploy");
     assert!(world.take().is_empty());
 }

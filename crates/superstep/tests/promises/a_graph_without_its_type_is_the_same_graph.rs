@@ -56,7 +56,7 @@ async fn events(mut run: superstep::AnyRun) -> Vec<(String, Json)> {
             Ok(AnyEvent::Data { mode, data, .. }) => (mode.as_str().to_owned(), data),
             Ok(AnyEvent::Outcome(Outcome::Done(values))) => ("done".to_owned(), values),
             Ok(AnyEvent::Outcome(Outcome::Interrupted(asked))) => {
-                ("interrupted".to_owned(), asked.state().clone())
+                ("interrupted".to_owned(), asked.into_state().unwrap_or_default())
             }
             Ok(other) => panic!("not expected: {other:?}"),
             Err(error) => (error.kind().into_owned(), error.to_string().into()),

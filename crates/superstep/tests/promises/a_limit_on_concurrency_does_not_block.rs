@@ -54,8 +54,8 @@ async fn a_workflow_that_waits_for_its_calls() {
         Ok::<_, NodeError>(b.await? + a.await?)
     });
     let thread = in_memory(flow.compile(), &World::new()).thread("1");
-    let run = thread.invoke(Value::from(1)).max_concurrency(1);
-    assert_eq!(done(settles(run).await), Value::from(8));
+    let run = thread.start(1).max_concurrency(1);
+    assert_eq!(done(settles(run).await), 8);
 }
 
 /// F12: a call that makes calls.
@@ -69,8 +69,8 @@ async fn a_call_that_makes_calls() {
         outer.await
     });
     let thread = in_memory(flow.compile(), &World::new()).thread("1");
-    let run = thread.invoke(Value::Null).max_concurrency(1);
-    assert_eq!(done(settles(run).await), Value::from(2));
+    let run = thread.start(()).max_concurrency(1);
+    assert_eq!(done(settles(run).await), 2);
 }
 
 /// F12: nodes that run graphs with several nodes at once.

@@ -51,12 +51,12 @@ async fn enough(limit: i64, task: Task) -> Result<Final<String, i64>, NodeError>
 async fn with_loops_branches_questions_and_memory() {
     let world = World::new();
     let thread = in_memory(enough().compile(), &world).thread("1");
-    assert_eq!(asked(thread.invoke(Value::from(8)).await), ["2; go on?"]);
+    assert_eq!(asked(thread.start(8).await), ["2; go on?"]);
     assert_eq!(asked(thread.resume(true).await), ["4; go on?"]);
-    assert_eq!(done(thread.resume(true).await), Value::from("14 after 3"));
+    assert_eq!(done(thread.resume(true).await), "14 after 3");
     assert_eq!(world.take(), ["double 1", "double 2", "double 4", "double 1", "double 2"]);
     // What was saved is not what was returned, and is there in the next run.
-    assert_eq!(done(thread.invoke(Value::from(20)).await), Value::from("28 after 1"));
+    assert_eq!(done(thread.start(20).await), "28 after 1");
     assert_eq!(world.take(), ["double 14"]);
 }
 
@@ -68,9 +68,8 @@ async fn calls_beside_each_other_take_as_long_as_one() {
     });
     let thread = in_memory(flow.compile(), &world).thread("1");
     let began = tokio::time::Instant::now();
-    let numbers = superstep::checkpoint::to_value(&(1..=50).collect::<Vec<i64>>());
-    let sum = done(thread.invoke(numbers.expect("numbers")).await);
-    assert_eq!(sum, Value::from(2550));
+    let sum = done(thread.start((1..=50).collect()).await);
+    assert_eq!(sum, 2550);
     assert_eq!(began.elapsed(), Duration::from_secs(1));
 }
 
@@ -79,7 +78,7 @@ async fn streams_show_calls_and_what_they_say() {
     let world = World::new();
     let thread = in_memory(enough().compile(), &world).thread("1");
     let modes = [Mode::Updates, Mode::Custom, Mode::Values];
-    let mut stream = thread.invoke(Value::from(2)).stream(modes);
+    let mut stream = thread.start(2).stream(modes);
     let mut seen = Vec::new();
     while let Some(event) = stream.next().await {
         match event.expect("an event").data {
@@ -118,7 +117,7 @@ async fn calls_are_tried_again_and_have_their_time() {
         Ok::<_, NodeError>(attempts)
     });
     let thread = in_memory(flow.compile(), &world).thread("1");
-    let (error, text) = failed(thread.invoke(Value::Null).await);
+    let (error, text) = failed(thread.start(()).await);
     assert_eq!(error.kind(), "NodeTimeoutError");
     assert_says(&text, &["`slow`", "5s"]);
     assert_eq!(world.take(), ["flaky", "flaky", "flaky"]);
@@ -135,7 +134,7 @@ async fn without_a_task(n: i64) -> Result<i64, NodeError> {
 #[tokio::test(start_paused = true)]
 async fn a_workflow_needs_neither_a_task_nor_a_saver() {
     let app = without_a_task().compile();
-    assert_eq!(done(app.invoke(Value::from(1)).await), Value::from(2));
+    assert_eq!(done(app.start(1).await), 2);
     let (_, text) = failed(app.invoke(Value::from("one")).await);
     assert_says(&text, &["input of `named` does not fit"]);
 }

@@ -127,7 +127,7 @@ async fn the_last_event_is_data_too() {
         Ok::<_, NodeError>(n * 2)
     });
     let double = double.compile();
-    let mut events = double.invoke(Value::from(21)).stream([Mode::Values]);
+    let mut events = double.start(21).stream([Mode::Values]);
     let mut last = None;
     while let Some(event) = events.next().await {
         last = Some(event.expect("an event").to_value().expect("data"));

@@ -246,3 +246,29 @@ async fn an_answer_that_a_live_run_has_taken_is_not_replaced() {
     assert_says(&text, &["no answer was left that no run has taken"]);
     run.abort();
 }
+
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+struct Verdict {
+    approved: bool,
+    why: String,
+}
+
+/// Whoever has a saver has what it takes, and an answer is a type as it is for `resume`.
+#[tokio::test]
+async fn with_any_saver_and_any_answer() {
+    let saver = MemorySaver::new();
+    let graph = one_node(|task: Task| async move {
+        let Verdict { approved, why } = task.interrupt("well?").await;
+        log(format!("{approved}: {why}"))
+    });
+    let thread = graph.with_checkpointer(saver.clone()).thread("1");
+    assert_eq!(asked(thread.invoke(log("in")).await), ["well?"]);
+    let (error, text) = failed(answer(&saver, "1", None, u128::MAX).await);
+    assert!(matches!(error, RunError::Resume { .. }), "{error:?}");
+    assert_says(&text, &["the answer cannot be made data"]);
+    let verdict = Verdict { approved: true, why: "it is good".to_owned() };
+    answer(&saver, "1", None, &verdict).await.expect("an open question");
+    assert_eq!(done(thread.invoke(()).await).log, ["in", "true: it is good"]);
+    let (_, text) = failed(answer(AnyCheckpointer::new(saver), "1", None, verdict).await);
+    assert_says(&text, &["no question is open"]);
+}

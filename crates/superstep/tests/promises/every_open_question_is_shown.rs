@@ -21,7 +21,7 @@ async fn of_calls_at_the_same_time() {
         Ok::<_, NodeError>(vec![a.await?, b.await?])
     });
     let thread = in_memory(flow.compile(), &World::new()).thread("1");
-    let open = questions(thread.invoke(Value::Null).await);
+    let open = questions(thread.start(()).await);
     assert_eq!(texts(&open), ["a?", "b?"]);
     let shown = thread.get_state().raw().await.expect("a look").standing.interrupts;
     assert_eq!(shown, open, "the snapshot shows what the run returned");
@@ -31,7 +31,7 @@ async fn of_calls_at_the_same_time() {
     let shown = thread.get_state().raw().await.expect("a look").standing.interrupts;
     assert_eq!(shown, left);
     let answers = done(thread.resume("A").await);
-    assert_eq!(answers, Value::from(vec!["A".to_owned(), "B".to_owned()]));
+    assert_eq!(answers, ["A", "B"]);
 }
 
 /// The node waits for a call that has stopped already when another one stops.

@@ -51,6 +51,7 @@ mod a_thread_of_an_older_format_goes_on_or_is_refused;
 mod a_thread_of_another_version_of_the_graph_goes_on_or_is_refused;
 mod a_thread_tells_what_a_run_would_find;
 mod a_value_that_cannot_be_stored_fails_its_task;
+mod a_workflow_takes_and_returns_types;
 mod an_answer_can_be_left_for_the_next_run;
 mod an_answer_goes_to_the_question_it_was_given_for;
 mod an_answer_is_taken_or_refused;

@@ -275,7 +275,7 @@ async fn in_a_workflow() {
         });
         let (flow, saver) = (flow.compile(), Polite::default());
         let thread = || flow.clone().with_checkpointer(saver.clone()).thread("t");
-        let run = || thread().invoke(Value::from(1)).durability(durability);
+        let run = || thread().start(1).durability(durability);
         let (a, b) = tokio::join!(run(), run());
         assert_eq!(usize::from(a.is_ok()) + usize::from(b.is_ok()), 1, "{a:?} {b:?}");
         assert_eq!(ran.get(), 1, "{durability:?}: the loser ran");

@@ -5,13 +5,13 @@
 
 use std::sync::{Arc, Mutex};
 
-use superstep::func::Entrypoint;
+use superstep::func::{Entrypoint, Workflow};
 use superstep::prelude::*;
 
 use crate::world::{World, asked, assert_says, done, failed, in_memory};
 
 /// Tries one way, and if that fails another one; then asks.
-fn fallback(world: &World) -> superstep::CompiledGraph<superstep::state::Table, Value> {
+fn fallback(world: &World) -> superstep::CompiledGraph<Workflow<()>, String> {
     let flow = Entrypoint::new("flow", |(): (), task: Task| async move {
         let world: World = task.context().expect("a world");
         let first = task.call("first", || async {
@@ -38,10 +38,10 @@ fn fallback(world: &World) -> superstep::CompiledGraph<superstep::state::Table, 
 async fn a_failure_that_was_caught_is_a_record() {
     let world = World::broken();
     let thread = fallback(&world).thread("1");
-    assert_eq!(asked(thread.invoke(Value::Null).await), ["sure?"]);
+    assert_eq!(asked(thread.start(()).await), ["sure?"]);
     world.mend();
     let said = done(thread.resume(true).await);
-    assert_eq!(said, Value::from("second, since no way: true"));
+    assert_eq!(said, "second, since no way: true");
     assert_eq!(world.take(), ["first"], "once");
 }
 
@@ -62,9 +62,9 @@ async fn a_failure_that_was_not_caught_is_tried_again() {
         .await
     });
     let thread = in_memory(flow.compile(), &world).thread("1");
-    failed(thread.invoke(Value::Null).await);
+    failed(thread.start(()).await);
     world.mend();
-    assert_eq!(done(thread.invoke(()).await), Value::from("done"));
+    assert_eq!(done(thread.invoke(()).await), "done");
     assert_eq!(world.take(), ["only", "only"]);
 }
 
@@ -83,13 +83,13 @@ async fn other_arguments_are_noticed() {
         }
     });
     let thread = in_memory(flow.compile(), &World::new()).thread("1");
-    assert_eq!(asked(thread.invoke(Value::Null).await), ["ship?"]);
+    assert_eq!(asked(thread.start(()).await), ["ship?"]);
     *amount.lock().expect("an amount") = 2;
     let (error, text) = failed(thread.resume(true).await);
     assert_eq!(error.kind(), "ReplayMismatch");
     assert_says(&text, &["call 0", "`charge`", "`flow`", "other arguments", "same order"]);
     *amount.lock().expect("an amount") = 1;
-    assert_eq!(done(thread.invoke(()).await), Value::from(1));
+    assert_eq!(done(thread.invoke(()).await), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -117,7 +117,7 @@ async fn each_call_has_a_key_that_stays() {
     });
     let thread = in_memory(flow.compile(), &World::new()).thread("1");
     // Two attempts fail, and with them the run; then it goes on.
-    failed(thread.invoke(Value::Null).await);
+    failed(thread.start(()).await);
     done(thread.invoke(()).await);
     let keys = keys.lock().expect("keys").clone();
     assert_eq!(keys.len(), 4, "three times the first call, once the second");
@@ -169,8 +169,8 @@ async fn a_limit_on_concurrency_holds_for_calls_and_does_not_block() {
     for limit in [1, 2] {
         *running.lock().expect("a count") = (0, 0);
         let thread = app.thread(format!("{limit}"));
-        let sum = done(thread.invoke(Value::Null).max_concurrency(limit).await);
-        assert_eq!(sum, Value::from(15));
+        let sum = done(thread.start(()).max_concurrency(limit).await);
+        assert_eq!(sum, 15);
         assert_eq!(running.lock().expect("a count").1, limit);
     }
 }

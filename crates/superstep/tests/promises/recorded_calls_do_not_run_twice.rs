@@ -5,9 +5,8 @@ use std::time::Duration;
 use crate::world::{Log, World, asked, done, failed, in_memory, log};
 use superstep::CompiledGraph;
 use superstep::Durability;
-use superstep::func::Entrypoint;
+use superstep::func::{Entrypoint, Workflow};
 use superstep::prelude::*;
-use superstep::state::Table;
 
 async fn charge(world: &World) -> Result<i64, NodeError> {
     world.ran("charge");
@@ -15,7 +14,7 @@ async fn charge(world: &World) -> Result<i64, NodeError> {
 }
 
 /// Charges, fails in its first attempt, and then asks.
-fn flow(world: &World) -> CompiledGraph<Table, Value> {
+fn flow(world: &World) -> CompiledGraph<Workflow<bool>, i64> {
     let flow = Entrypoint::new("flow", |asks: bool, task: Task| async move {
         let world: World = task.context().expect("a world");
         world.ran("flow");
@@ -37,7 +36,7 @@ fn flow(world: &World) -> CompiledGraph<Table, Value> {
 async fn in_a_further_attempt_of_a_workflow() {
     let world = World::broken();
     let thread = flow(&world).thread("1");
-    assert_eq!(done(thread.invoke(Value::from(false)).await), Value::from(42));
+    assert_eq!(done(thread.start(false).await), 42);
     assert_eq!(world.take(), ["flow", "charge", "flow"]);
 }
 
@@ -46,8 +45,8 @@ async fn in_a_further_attempt_of_a_workflow() {
 async fn in_a_resume_after_a_further_attempt() {
     let world = World::broken();
     let thread = flow(&world).thread("1");
-    assert_eq!(asked(thread.invoke(Value::from(true)).await), ["ship?"]);
-    assert_eq!(done(thread.resume(true).await), Value::from(42));
+    assert_eq!(asked(thread.start(true).await), ["ship?"]);
+    assert_eq!(done(thread.resume(true).await), 42);
     assert_eq!(world.take(), ["flow", "charge", "flow", "flow"]);
 }
 
@@ -56,9 +55,9 @@ async fn in_a_resume_after_a_further_attempt() {
 async fn when_storing_only_at_the_end() {
     let world = World::broken();
     let thread = flow(&world).thread("1");
-    let run = thread.invoke(Value::from(true)).durability(Durability::Exit);
+    let run = thread.start(true).durability(Durability::Exit);
     assert_eq!(asked(run.await), ["ship?"]);
-    assert_eq!(done(thread.resume(true).durability(Durability::Exit).await), Value::from(42));
+    assert_eq!(done(thread.resume(true).durability(Durability::Exit).await), 42);
     assert_eq!(world.take(), ["flow", "charge", "flow", "flow"]);
 }
 
@@ -72,7 +71,7 @@ async fn without_a_checkpointer() {
         if task.attempt() == 1 { Err(NodeError::from("a hiccup")) } else { Ok(charged) }
     });
     let app = flow.retry(RetryPolicy::attempts(2)).compile().with_context(world.clone());
-    assert_eq!(done(app.invoke(Value::Null).await), Value::from(42));
+    assert_eq!(done(app.start(()).await), 42);
     assert_eq!(world.take(), ["charge"]);
 }
 

@@ -81,7 +81,7 @@ pub struct AnyGraph {
 
 impl<S: State, O> From<CompiledGraph<S, O>> for AnyGraph {
     fn from(graph: CompiledGraph<S, O>) -> Self {
-        Self { graph: graph.retyped(|_| ()) }
+        Self { graph: graph.retyped(|_| Ok(Some(()))) }
     }
 }
 

@@ -102,7 +102,7 @@ fn outcome(layout: &Layout, finish: Finish) -> Result<Outcome<Json>, RunError> {
     let values = || Ok::<_, RunError>(Json::from(head.shown(layout, &layout.output)?));
     Ok(match how {
         How::Done | How::ForParent(_) => Outcome::Done(values()?),
-        How::Interrupted => Outcome::Interrupted(Interrupted { questions, state: values()? }),
+        How::Interrupted => Outcome::Interrupted(Interrupted { questions, state: Some(values()?) }),
         How::Drained(reason) => Outcome::Drained(reason),
     })
 }

@@ -1,13 +1,12 @@
 //! Workflows that are plain functions.
 
 use superstep::CompiledGraph;
-use superstep::func::{Entrypoint, Final};
+use superstep::func::{Entrypoint, Final, Workflow};
 use superstep::prelude::*;
-use superstep::state::Table;
 
 use crate::workload::{Answers, Play, World, workload};
 
-type Workflow = CompiledGraph<Table, Value>;
+type Flow<O = i64> = CompiledGraph<Workflow<i64>, O>;
 
 pub(crate) fn all() -> Vec<Box<dyn Play>> {
     vec![
@@ -30,7 +29,7 @@ async fn double(n: i64) -> Result<i64, NodeError> {
     Ok(n * 2)
 }
 
-fn calls() -> Workflow {
+fn calls() -> Flow {
     Entrypoint::new("calls", |n: i64, task: Task| async move {
         let two = task.call("double", move || double(n)).await?;
         let four = task.call("double", move || double(two)).await?;
@@ -39,7 +38,7 @@ fn calls() -> Workflow {
     .compile()
 }
 
-fn remembers() -> Workflow {
+fn remembers() -> Flow {
     Entrypoint::new("remembers", |n: i64, task: Task| async move {
         let before: i64 = task.previous()?.unwrap_or_default();
         let doubled = task.call("double", move || double(n)).await?;
@@ -49,7 +48,7 @@ fn remembers() -> Workflow {
     .compile()
 }
 
-fn saves() -> Workflow {
+fn saves() -> Flow {
     Entrypoint::new("saves", |n: i64, task: Task| async move {
         let before: Vec<i64> = task.previous()?.unwrap_or_default();
         let value = task.call("double", move || double(n)).await?;
@@ -59,7 +58,7 @@ fn saves() -> Workflow {
     .compile()
 }
 
-fn at_once() -> Workflow {
+fn at_once() -> Flow {
     Entrypoint::new("at_once", |n: i64, task: Task| async move {
         let before: i64 = task.previous()?.unwrap_or_default();
         let calls = [1, 2, 3].map(|m| task.call("double", move || double(n * m)).spawn());
@@ -72,7 +71,7 @@ fn at_once() -> Workflow {
     .compile()
 }
 
-fn asks() -> Workflow {
+fn asks() -> Flow<String> {
     Entrypoint::new("asks", |n: i64, task: Task| async move {
         let before: String = task.previous()?.unwrap_or_default();
         let doubled = task.call("double", move || double(n)).await?;
@@ -86,7 +85,7 @@ fn asks() -> Workflow {
     .compile()
 }
 
-fn retried() -> Workflow {
+fn retried() -> Flow {
     let flow = Entrypoint::new("retried", |n: i64, task: Task| async move {
         let doubled = task.call("double", move || double(n)).await?;
         let world: World = task.context().ok_or("no world")?;
@@ -98,7 +97,7 @@ fn retried() -> Workflow {
     flow.retry(5).compile()
 }
 
-fn fails() -> Workflow {
+fn fails() -> Flow {
     Entrypoint::new("fails", |n: i64, task: Task| async move {
         let doubled = task.call("double", move || double(n)).await?;
         let world: World = task.context().ok_or("no world")?;

@@ -1,5 +1,6 @@
 //! The arguments of the program.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -36,6 +37,11 @@ pub(crate) struct Args {
 pub(crate) enum Cmd {
     /// Answer a mail with a graph: live, interrupted, killed, continued
     Demo(DemoArgs),
+    /// Serve the graphs of the demo over HTTP, for LangGraph's clients
+    #[command(
+        after_help = "Example:\n  superstep --db sqlite:agents.db serve --listen 127.0.0.1:2024\n\nWithout --db, everything is kept in superstep.db. Give --db memory to keep nothing.\nTo serve graphs of your own, write a program with `superstep_server::Server`."
+    )]
+    Serve(ServeArgs),
     /// List threads, the most recently changed first: done, waiting, failed, ready to go on, or damaged
     #[command(
         after_help = "Examples:\n  superstep --db sqlite:agents.db threads --limit 20\n  superstep --db sqlite:agents.db threads --status failed --metadata user=ada\n\nDamaged threads are listed whatever status is asked for."
@@ -164,6 +170,30 @@ pub(crate) struct DemoArgs {
     /// How long the slow task takes for one page, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 700)]
     pub(crate) pace: u64,
+}
+
+#[derive(Debug, ArgsOf)]
+pub(crate) struct ServeArgs {
+    /// Where to listen
+    #[arg(
+        long,
+        env = "SUPERSTEP_LISTEN",
+        value_name = "ADDRESS",
+        default_value = "127.0.0.1:2024"
+    )]
+    pub(crate) listen: SocketAddr,
+    /// Let only those in who send this key; may be given several times
+    #[arg(
+        long,
+        env = "SUPERSTEP_API_KEY",
+        value_name = "KEY",
+        hide_env_values = true,
+        value_delimiter = ','
+    )]
+    pub(crate) api_key: Vec<String>,
+    /// How many runs are driven at the same time
+    #[arg(long, env = "SUPERSTEP_WORKERS", value_name = "N", default_value_t = 10)]
+    pub(crate) workers: usize,
 }
 
 impl Default for DemoArgs {

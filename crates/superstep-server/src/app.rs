@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use superstep::checkpoint::{AnyCheckpointer, AnyStore};
 use superstep::{AnyGraph, RunControl};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use uuid::Uuid;
 
 use crate::error::{ApiError, ApiResult};
@@ -28,7 +27,8 @@ pub(crate) struct App {
     pub(crate) wake: Arc<Notify>,
     pub(crate) pending_max: usize,
     pub(crate) api_keys: Vec<String>,
-    pub(crate) stopping: AtomicBool,
+    /// Set when the server is told to stop.
+    pub(crate) stopping: watch::Sender<bool>,
 }
 
 /// Why a run is told to stop, as its control knows it.
@@ -43,7 +43,14 @@ pub(crate) fn cancel_reason(action: Cancel) -> &'static str {
 
 impl App {
     pub(crate) fn is_stopping(&self) -> bool {
-        self.stopping.load(Ordering::Acquire)
+        *self.stopping.borrow()
+    }
+
+    /// Takes no more runs, and asks those that are running to stop after their superstep.
+    pub(crate) fn stop(&self) {
+        self.stopping.send_replace(true);
+        self.hub.drain_all(SHUTDOWN);
+        self.wake.notify_waiters();
     }
 
     pub(crate) fn graph(&self, name: &str) -> Option<&AnyGraph> {

@@ -16,8 +16,10 @@ mod events;
 mod queue;
 mod routes;
 mod server;
+mod settings;
 mod store;
 mod time;
 mod wire;
 
 pub use server::{Database, Running, Server, ServerError};
+pub use settings::Settings;

@@ -1,9 +1,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::Router;
@@ -11,11 +11,12 @@ use superstep::checkpoint::{AnyCheckpointer, AnyStore, MemorySaver, MemoryStore}
 use superstep::{AnyGraph, RunError};
 use superstep_sqlite::SqliteSaver;
 use tokio::net::TcpListener;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
-use crate::app::{App, SHUTDOWN, default_assistant};
+use crate::app::{App, default_assistant};
 use crate::events::Hub;
 use crate::queue::Workers;
+use crate::settings::Settings;
 use crate::store::{Assistant, SqliteStore, Store, StoreError};
 use crate::time::Micros;
 
@@ -176,6 +177,33 @@ impl Server {
         self
     }
 
+    /// Runs as a program of its own, as arguments and environment say ([`Settings`]), until it is told to end.
+    ///
+    /// # Errors
+    /// The arguments make no sense, a graph cannot be served, or the database or the address cannot be used.
+    pub async fn run(self) -> Result<(), ServerError> {
+        self.run_with(Settings::from_process()?).await
+    }
+
+    /// Runs as a program of its own until it is told to end.
+    ///
+    /// # Errors
+    /// A graph cannot be served, or the database or the address cannot be used.
+    pub async fn run_with(mut self, settings: Settings) -> Result<(), ServerError> {
+        let Settings { database, listen, api_keys, workers, grace } = settings;
+        self.api_keys.extend(api_keys);
+        let graphs: Vec<_> = self.graphs.iter().map(|(name, _)| name.clone()).collect();
+        let listener = TcpListener::bind(listen)
+            .await
+            .map_err(|source| ServerError::Listen { address: listen, source })?;
+        let address = listener.local_addr().unwrap_or(listen);
+        let running = self.database(database).workers(workers).start().await?;
+        let greeting = crate::settings::greeting(address, &graphs);
+        // A server whose output nobody reads serves all the same.
+        drop(writeln!(std::io::stdout(), "{greeting}"));
+        running.serve(listener, crate::settings::told_to_end(), grace).await
+    }
+
     /// Opens the database and starts the workers. Runs that another process left are gone on with.
     ///
     /// # Errors
@@ -213,7 +241,7 @@ impl Server {
             wake: Arc::new(Notify::new()),
             pending_max: self.pending_max,
             api_keys: self.api_keys,
-            stopping: AtomicBool::new(false),
+            stopping: watch::Sender::new(false),
         });
         let workers = Workers::start(&app, self.workers);
         Ok(Running { app, workers, body_max: self.body_max })
@@ -276,65 +304,45 @@ impl Running {
     /// Stops: no run is taken any more, and running supersteps finish within the grace time. Runs that are not over by then
     /// are gone on with at the next start.
     pub async fn shutdown(mut self, grace: Duration) {
-        self.stop();
+        self.app.stop();
         drop(tokio::time::timeout(grace, self.workers.ended()).await);
     }
 
-    fn stop(&self) {
-        self.app.stopping.store(true, Ordering::Release);
-        self.app.hub.drain_all(SHUTDOWN);
-        self.app.wake.notify_waiters();
-    }
-
-    /// Listens on this address until `stop` completes, and shuts down.
+    /// Serves connections until `stop` completes, and shuts down. What is still open after the grace time is dropped.
     ///
     /// # Errors
-    /// The address is not a loopback address and there is no API key, or it cannot be listened on.
+    /// The address is not a loopback address and there is no API key, or connections cannot be accepted.
     pub async fn serve(
         self,
         listener: TcpListener,
         stop: impl Future<Output = ()> + Send + 'static,
         grace: Duration,
     ) -> Result<(), ServerError> {
-        let address = listener.local_addr().map_err(|source| ServerError::Listen {
-            address: SocketAddr::from(([0, 0, 0, 0], 0)),
-            source,
-        })?;
+        let any = SocketAddr::from(([0, 0, 0, 0], 0));
+        let address =
+            listener.local_addr().map_err(|source| ServerError::Listen { address: any, source })?;
         if self.app.api_keys.is_empty() && !address.ip().is_loopback() {
             return Err(ServerError::Setup(format!(
                 "nobody needs a key, so the server does not listen on {address}; give it an API key, or a loopback address"
             )));
         }
-        let router = self.router();
         let app = self.app.clone();
-        let stopping = async move {
+        let stopped = async move {
             stop.await;
-            app.stopping.store(true, Ordering::Release);
-            app.hub.drain_all(SHUTDOWN);
-            app.wake.notify_waiters();
+            app.stop();
         };
-        let served = axum::serve(listener, router).with_graceful_shutdown(stopping).into_future();
-        let served = tokio::spawn(served);
-        let handle = served.abort_handle();
-        let app = self.app.clone();
+        let mut stopping = self.app.stopping.subscribe();
         let late = async move {
-            while !app.is_stopping() {
-                tokio::time::sleep(Duration::from_millis(50)).await;
-            }
+            // The sender lives as long as the server does.
+            drop(stopping.wait_for(|stopping| *stopping).await);
             tokio::time::sleep(grace).await;
         };
+        let served = axum::serve(listener, self.router()).with_graceful_shutdown(stopped);
         let ended = tokio::select! {
             ended = served => ended,
-            () = late => {
-                // Connections that are still open do not keep the process.
-                handle.abort();
-                Ok(Ok(()))
-            }
+            () = late => Ok(()),
         };
         self.shutdown(grace).await;
-        match ended {
-            Ok(Err(source)) => Err(ServerError::Listen { address, source }),
-            Ok(Ok(())) | Err(_) => Ok(()),
-        }
+        ended.map_err(|source| ServerError::Listen { address, source })
     }
 }

@@ -3,6 +3,7 @@
 mod answer;
 mod check;
 mod maintain;
+mod serve;
 mod thread;
 mod threads;
 mod transfer;
@@ -32,6 +33,7 @@ pub(crate) async fn run(args: Args, out: Out) -> Result<ExitCode, Fail> {
             let pace = Duration::from_millis(pace);
             demo::run(Demo { dir, answers, fresh, pace }, out).await.map(done)
         }
+        Cmd::Serve(serve) => serve::serve(args.db.as_deref(), serve).await.map(done),
         Cmd::Graph { format } => graph(format, out).map(done),
         Cmd::Completions { shell } => {
             let mut text = Vec::new();
@@ -83,6 +85,7 @@ async fn on_threads(command: Cmd, db: &Db, out: Out) -> Result<ExitCode, Fail> {
         Cmd::Export { threads } => transfer::export(db, &threads, out).await?,
         Cmd::Check => return Ok(ExitCode::from(u8::from(!check::check(db, out).await?))),
         Cmd::Demo(_)
+        | Cmd::Serve(_)
         | Cmd::Graph { .. }
         | Cmd::Completions { .. }
         | Cmd::Import { .. }

@@ -33,10 +33,10 @@ impl Workers {
 
 async fn work(app: Weak<App>, wake: Arc<tokio::sync::Notify>) {
     loop {
-        let Some(alive) = app.upgrade().filter(|app| !app.is_stopping()) else { return };
         let mut woken = pin!(wake.notified());
-        // A run that is admitted from here on is not missed.
+        // A run that is admitted from here on is not missed, nor is the end of the server.
         woken.as_mut().enable();
+        let Some(alive) = app.upgrade().filter(|app| !app.is_stopping()) else { return };
         let wait = match alive.store.claim(Micros::now()).await {
             Ok(Ok(claimed)) => {
                 if claimed.more {
@@ -44,8 +44,10 @@ async fn work(app: Weak<App>, wake: Arc<tokio::sync::Notify>) {
                 }
                 let (id, attempt) = (claimed.run.run_id.clone(), claimed.run.attempt);
                 let run = claimed.run.clone();
-                let driven = tokio::spawn(execute(alive.clone(), claimed));
-                if let Err(error) = driven.await {
+                // A task of its own, so that a panic does not end the worker. It ends with the worker.
+                let mut driven = JoinSet::new();
+                driven.spawn(execute(alive.clone(), claimed));
+                if let Some(Err(error)) = driven.join_next().await {
                     tracing::error!(run = %id, %error, "a run broke its worker");
                     give_up(&alive, &run, attempt).await;
                 }

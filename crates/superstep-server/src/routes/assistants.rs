@@ -155,8 +155,7 @@ pub(super) async fn search(state: State, Body(body): Body<Search>) -> Answer {
 }
 
 pub(super) async fn count(state: State, Body(body): Body<Search>) -> Answer {
-    let query = ListQuery { limit: usize::MAX - 1, offset: 0, ..body.to_query()? };
-    Ok(json(state.store.assistants(query).await?.rows.len().into()))
+    Ok(json(state.store.count_assistants(body.to_query()?).await?.into()))
 }
 
 fn unknown(id: &str) -> ApiError {

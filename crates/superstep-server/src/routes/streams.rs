@@ -219,7 +219,7 @@ async fn join_stream_of(app: &Arc<App>, run: Run, headers: &HeaderMap, query: &Q
         }
         (None, _) => None,
     };
-    let wanted = query.list("stream_mode");
+    let wanted = query.list("stream_mode").filter(|modes| !modes.is_empty());
     let guard = CancelOnLeave::new(app, &run, cancel && reader.is_some());
     let sse = Sse { reader, ids: ids(&run), wanted, guard };
     Ok(with_locations(sse.into_response(), &place, Some(&format!("{place}/stream"))))

@@ -87,8 +87,7 @@ pub(super) async fn search(state: State, Body(body): Body<Search>) -> Answer {
 }
 
 pub(super) async fn count(state: State, Body(body): Body<Search>) -> Answer {
-    let query = ListQuery { limit: usize::MAX - 1, offset: 0, ..body.to_query()? };
-    Ok(json(state.store.threads(query).await?.rows.len().into()))
+    Ok(json(state.store.count_threads(body.to_query()?).await?.into()))
 }
 
 pub(super) async fn find(state: State, Path(id): Path<String>) -> Answer {

@@ -137,6 +137,7 @@ pub(crate) trait Store: Send + Sync + 'static {
     ) -> Answer<'_, Option<Assistant>>;
     fn delete_assistant(&self, id: &str) -> Answer<'_, bool>;
     fn assistants(&self, query: ListQuery) -> Answer<'_, Page<Assistant>>;
+    fn count_assistants(&self, query: ListQuery) -> Answer<'_, u64>;
     fn versions(&self, id: &str) -> Answer<'_, Vec<Assistant>>;
     /// Makes an older version the current one.
     fn use_version(&self, id: &str, version: u64) -> Answer<'_, Option<Assistant>>;
@@ -152,6 +153,7 @@ pub(crate) trait Store: Send + Sync + 'static {
     /// Deletes a thread with its runs and events. Returns the runs that were pending or running, if it was there.
     fn delete_thread(&self, id: &str) -> Answer<'_, Option<Vec<Run>>>;
     fn threads(&self, query: ListQuery) -> Answer<'_, Page<Thread>>;
+    fn count_threads(&self, query: ListQuery) -> Answer<'_, u64>;
 
     /// Stores a run, or refuses it.
     fn admit(&self, admission: Admission) -> Answer<'_, Admitted>;

@@ -1,23 +1,16 @@
 //! Pages of rows.
 
 use rusqlite::types::Value as Sql;
-use rusqlite::{Connection, params_from_iter};
+use rusqlite::{Connection, Row, params_from_iter};
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
 use super::Result;
 use crate::store::{ListQuery, Page, contains_all};
 
-/// The rows of a table that match, in order.
-///
-/// What SQLite can compare (columns, and texts in the metadata) it compares. The rest is compared here, on rows that are
-/// read one after the other until the page is full.
-pub(super) fn page<T: DeserializeOwned>(
-    connection: &Connection,
-    table: &str,
-    query: &ListQuery,
-) -> Result<Page<T>> {
-    let mut sql = format!("SELECT body FROM {table} WHERE 1");
+/// The condition of a query, as far as SQLite can say it, and its values.
+fn condition(query: &ListQuery) -> (String, Vec<Sql>) {
+    let mut sql = String::from("1");
     let mut values: Vec<Sql> = Vec::new();
     for (column, allowed) in &query.equal {
         let marks = vec!["?"; allowed.len()].join(", ");
@@ -31,14 +24,61 @@ pub(super) fn page<T: DeserializeOwned>(
             values.push(Sql::Text(text.clone()));
         }
     }
+    (sql, values)
+}
+
+/// Whether rows have to be looked at one by one.
+fn is_filtered(query: &ListQuery) -> bool {
+    !query.metadata.is_empty() || !query.values.is_empty()
+}
+
+fn body(row: &Row<'_>) -> Result<Json> {
+    Ok(serde_json::from_str(row.get_ref(0)?.as_str().map_err(super::failed)?)?)
+}
+
+fn matches(body: &Json, query: &ListQuery) -> bool {
+    contains_all(&body["metadata"], &query.metadata) && contains_all(&body["values"], &query.values)
+}
+
+/// How many rows of a table match, whatever page is asked for.
+pub(super) fn count(connection: &Connection, table: &str, query: &ListQuery) -> Result<u64> {
+    let (condition, values) = condition(query);
+    if !is_filtered(query) {
+        let sql = format!("SELECT count(*) FROM {table} WHERE {condition}");
+        let mut statement = connection.prepare_cached(&sql)?;
+        let count: i64 = statement.query_row(params_from_iter(values), |row| row.get(0))?;
+        return Ok(u64::try_from(count).unwrap_or(0));
+    }
+    let sql = format!("SELECT body FROM {table} WHERE {condition}");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut found = statement.query(params_from_iter(values))?;
+    let mut count = 0;
+    while let Some(row) = found.next()? {
+        count += u64::from(matches(&body(row)?, query));
+    }
+    Ok(count)
+}
+
+/// The rows of a table that match, in order.
+///
+/// What SQLite can compare (columns, and texts in the metadata) it compares. The rest is compared here, on rows that are
+/// read one after the other until the page is full.
+pub(super) fn page<T: DeserializeOwned>(
+    connection: &Connection,
+    table: &str,
+    query: &ListQuery,
+) -> Result<Page<T>> {
+    let (condition, values) = condition(query);
+    let mut sql = format!("SELECT body FROM {table} WHERE {condition}");
     let direction = if query.descending { "DESC" } else { "ASC" };
     // Rows of the same time come in the order in which they were made.
     let last = if table == "server_assistants" { "assistant_id" } else { "rowid" };
     sql.push_str(&format!(" ORDER BY {} {direction}, {last} {direction}", query.sort_by));
-    let filtered = !query.metadata.is_empty() || !query.values.is_empty();
+    let filtered = is_filtered(query);
     let wanted = query.limit.saturating_add(1);
     if !filtered {
-        sql.push_str(&format!(" LIMIT {wanted} OFFSET {}", query.offset));
+        let offset = i64::try_from(query.offset).unwrap_or(i64::MAX);
+        sql.push_str(&format!(" LIMIT {wanted} OFFSET {offset}"));
     }
     let mut statement = connection.prepare_cached(&sql)?;
     let mut found = statement.query(params_from_iter(values))?;
@@ -47,11 +87,8 @@ pub(super) fn page<T: DeserializeOwned>(
     while rows.len() < wanted
         && let Some(row) = found.next()?
     {
-        let body: Json = serde_json::from_str(row.get_ref(0)?.as_str().map_err(super::failed)?)?;
-        if filtered
-            && !(contains_all(&body["metadata"], &query.metadata)
-                && contains_all(&body["values"], &query.values))
-        {
+        let body = body(row)?;
+        if filtered && !matches(&body, query) {
             continue;
         }
         if skip > 0 {

@@ -223,6 +223,10 @@ impl Store for SqliteStore {
         self.call(move |connection| list::page(connection, "server_assistants", &query))
     }
 
+    fn count_assistants(&self, query: ListQuery) -> Answer<'_, u64> {
+        self.call(move |connection| list::count(connection, "server_assistants", &query))
+    }
+
     fn versions(&self, id: &str) -> Answer<'_, Vec<Assistant>> {
         let id = id.to_owned();
         self.call(move |connection| assistants::versions(connection, &id))
@@ -258,6 +262,10 @@ impl Store for SqliteStore {
 
     fn threads(&self, query: ListQuery) -> Answer<'_, Page<Thread>> {
         self.call(move |connection| list::page(connection, "server_threads", &query))
+    }
+
+    fn count_threads(&self, query: ListQuery) -> Answer<'_, u64> {
+        self.call(move |connection| list::count(connection, "server_threads", &query))
     }
 
     fn admit(&self, admission: Admission) -> Answer<'_, Admitted> {

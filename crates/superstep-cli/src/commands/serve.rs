@@ -1,0 +1,35 @@
+use superstep_server::{Server, ServerError, Settings, demo};
+
+use crate::args::ServeArgs;
+use crate::out::Fail;
+
+/// Serves the graphs of the demo until the process is told to end.
+pub(crate) async fn serve(db: Option<&str>, args: ServeArgs) -> Result<(), Fail> {
+    let mut settings = Settings::default();
+    if let Some(db) = db.filter(|db| !db.is_empty()) {
+        settings.database = db.parse().map_err(|error| failed(&error))?;
+    }
+    settings.listen = args.listen;
+    settings.api_keys = args.api_key;
+    settings.workers = args.workers;
+    let graphs = demo::graphs().map_err(Fail::new)?;
+    let server =
+        graphs.into_iter().fold(Server::new(), |server, (name, graph)| server.graph(name, graph));
+    // Other commands need one thread only. Graphs that are served get all there are.
+    let served = tokio::task::spawn_blocking(move || {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+        runtime
+            .map_err(Fail::new)?
+            .block_on(server.run_with(settings))
+            .map_err(|error| failed(&error))
+    });
+    served.await.map_err(Fail::new)?
+}
+
+/// The error with its cause, on one line.
+fn failed(error: &ServerError) -> Fail {
+    match std::error::Error::source(error) {
+        Some(cause) => Fail::new(format_args!("{error}: {cause}")),
+        None => Fail::new(error),
+    }
+}

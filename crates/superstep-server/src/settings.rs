@@ -1,0 +1,171 @@
+//! What a server is told by its arguments and its environment.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use crate::server::{Database, ServerError};
+
+/// Where a server listens, and where it keeps everything.
+///
+/// | Argument | Environment | If nothing is said |
+/// | --- | --- | --- |
+/// | `--db` | `SUPERSTEP_DB` | `sqlite:superstep.db` |
+/// | `--listen` | `SUPERSTEP_LISTEN` | `127.0.0.1:2024` |
+/// | `--api-key` | `SUPERSTEP_API_KEY` | nobody needs a key, and only this machine gets in |
+/// | `--workers` | `SUPERSTEP_WORKERS` | 10 |
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Settings {
+    /// The database.
+    pub database: Database,
+    /// The address to listen on.
+    pub listen: SocketAddr,
+    /// Keys that let in.
+    pub api_keys: Vec<String>,
+    /// How many runs are driven at the same time.
+    pub workers: usize,
+    /// How long running supersteps may take when the server is told to end.
+    pub grace: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            database: Database::Sqlite("superstep.db".into()),
+            listen: SocketAddr::from(([127, 0, 0, 1], 2024)),
+            api_keys: Vec::new(),
+            workers: 10,
+            grace: Duration::from_secs(20),
+        }
+    }
+}
+
+impl Settings {
+    /// The settings of this process: its arguments, and its environment where they say nothing.
+    ///
+    /// # Errors
+    /// An argument is not known, or a value makes no sense.
+    pub fn from_process() -> Result<Self, ServerError> {
+        let variable = |name: &str| std::env::var(name).ok();
+        Self::read(variable, std::env::args().skip(1))
+    }
+
+    fn read(
+        variable: impl Fn(&str) -> Option<String>,
+        arguments: impl Iterator<Item = String>,
+    ) -> Result<Self, ServerError> {
+        let mut settings = Self::default();
+        for name in ["db", "listen", "api-key", "workers"] {
+            let variable_name = format!("SUPERSTEP_{}", name.replace('-', "_").to_uppercase());
+            if let Some(value) = variable(&variable_name).filter(|value| !value.is_empty()) {
+                settings.set(name, &value)?;
+            }
+        }
+        let mut arguments = arguments;
+        while let Some(argument) = arguments.next() {
+            let flag = argument.strip_prefix("--").ok_or_else(|| unknown(&argument))?;
+            let (name, value) = match flag.split_once('=') {
+                Some((name, value)) => (name, Some(value.to_owned())),
+                None => (flag, arguments.next()),
+            };
+            let missing = || ServerError::Setup(format!("`--{name}` needs a value"));
+            settings.set(name, &value.ok_or_else(missing)?)?;
+        }
+        Ok(settings)
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> Result<(), ServerError> {
+        let wrong =
+            |what: &str| ServerError::Setup(format!("`{value}` is not {what} for `--{name}`"));
+        match name {
+            "db" => self.database = value.parse()?,
+            "listen" => self.listen = value.parse().map_err(|_| wrong("an address and port"))?,
+            "api-key" => self.api_keys = value.split(',').map(str::to_owned).collect(),
+            "workers" => {
+                self.workers = value.parse().map_err(|_| wrong("a number"))?;
+            }
+            _ => return Err(unknown(&format!("--{name}"))),
+        }
+        Ok(())
+    }
+}
+
+fn unknown(argument: &str) -> ServerError {
+    ServerError::Setup(format!(
+        "unknown argument `{argument}`; there are --db, --listen, --api-key and --workers"
+    ))
+}
+
+/// What a server says when it is ready.
+pub(crate) fn greeting(address: SocketAddr, graphs: &[String]) -> String {
+    let graph = graphs.first().map_or("GRAPH", String::as_str);
+    let graphs = graphs.join(", ");
+    format!(
+        "Listening on http://{address} with the graphs {graphs}\n\
+         \n  curl:       curl -s http://{address}/runs/wait -H 'content-type: application/json' \
+         -d '{{\"assistant_id\": \"{graph}\", \"input\": {{}}}}'\
+         \n  Python:     get_client(url=\"http://{address}\").runs.wait(None, \"{graph}\", input={{}})\
+         \n  JavaScript: new Client({{ apiUrl: \"http://{address}\" }}).runs.wait(null, \"{graph}\", {{ input: {{}} }})\n"
+    )
+}
+
+/// Completes when the process is told to end.
+pub(crate) async fn told_to_end() {
+    let interrupted = async {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    };
+    #[cfg(unix)]
+    let terminated = async {
+        use tokio::signal::unix::{SignalKind, signal};
+        match signal(SignalKind::terminate()) {
+            Ok(mut told) => drop(told.recv().await),
+            Err(_) => std::future::pending().await,
+        }
+    };
+    #[cfg(not(unix))]
+    let terminated = std::future::pending::<()>();
+    tokio::select! {
+        () = interrupted => {}
+        () = terminated => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(variables: &[(&str, &str)], arguments: &[&str]) -> Result<Settings, ServerError> {
+        let variable = |name: &str| {
+            let found = variables.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        Settings::read(variable, arguments.iter().map(|argument| (*argument).to_owned()))
+    }
+
+    #[test]
+    fn arguments_win_over_the_environment() {
+        let environment = [("SUPERSTEP_DB", "memory"), ("SUPERSTEP_WORKERS", "3")];
+        let settings =
+            read(&environment, &["--workers", "7", "--listen=127.0.0.1:0"]).expect("settings");
+        assert_eq!((settings.workers, settings.listen.port()), (7, 0));
+        assert_eq!(settings.database, Database::Memory);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_and_secrets_are_not_repeated() {
+        for (arguments, part) in [
+            (&["--listen", "here"][..], "an address"),
+            (&["--workers", "many"], "a number"),
+            (&["--port", "80"], "unknown argument"),
+            (&["serve"], "unknown argument"),
+            (&["--db"], "needs a value"),
+        ] {
+            let text = read(&[], arguments).expect_err("refused").to_string();
+            assert!(text.contains(part), "{text}");
+        }
+        let text = read(&[], &["--db", "mysql://me:secret@host"]).expect_err("refused").to_string();
+        assert!(!text.contains("secret"), "{text}");
+    }
+}

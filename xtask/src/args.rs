@@ -7,12 +7,14 @@ cargo xtask <task>
   fuzz [OPTIONS]...      make random cases, record them with the reference, and run them: [--profile plain|wild] [--count N] [--seed S]
                          [--from I] [--db memory|sqlite|postgres|all] [--handoff] [--minimise] [--show]
   bench [ARGS]...        measure beside the reference and the floor of the machine; `bench --help` says what can be chosen
+  deny                   check licences, bans and sources of all dependencies; sets cargo-deny up in target/
   guide                  build the guide in target/guide; sets mdBook up in target/
   help                   this list
 ";
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Task {
+    Deny,
     Guide,
     Help,
     Test,
@@ -38,6 +40,7 @@ pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Task, Stri
         "handoff" => return Ok(Task::Handoff(rest)),
         "fuzz" => return Ok(Task::Fuzz(rest)),
         "bench" => return Ok(Task::Bench(rest)),
+        "deny" => Task::Deny,
         "guide" => Task::Guide,
         "help" | "--help" | "-h" => Task::Help,
         "test" => Task::Test,
@@ -89,7 +92,7 @@ mod tests {
 
     #[test]
     fn help_names_every_task() {
-        for task in ["test", "conformance", "handoff", "fuzz", "bench", "guide", "help"] {
+        for task in ["test", "conformance", "handoff", "fuzz", "bench", "deny", "guide", "help"] {
             assert!(HELP.lines().any(|line| line.trim_start().starts_with(task)), "{task}");
         }
     }

@@ -49,6 +49,7 @@ fn main() -> ExitCode {
             print!("{}", args::HELP);
             ExitCode::SUCCESS
         }
+        Ok(Task::Deny) => stage::run(&stage::deny()),
         Ok(Task::Guide) => stage::run(&stage::guide()),
         Ok(Task::Test) => stage::run(&with_reference(stage::test())),
         Ok(Task::Conformance(args)) => stage::run(&[stage::conformance(args)]),

@@ -14,6 +14,8 @@ enum Program {
     Runner,
     /// What makes a book of the guide, which an earlier stage has installed.
     Book,
+    /// Checks dependencies.
+    Deny,
 }
 
 /// One command, with a heading.
@@ -56,6 +58,7 @@ impl Stage {
             Program::Cargo => "cargo",
             Program::Runner => "conformance",
             Program::Book => "mdbook",
+            Program::Deny => "cargo-deny",
         };
         format!("{env}{program} {}", self.args.join(" "))
     }
@@ -66,6 +69,7 @@ impl Stage {
             Program::Cargo => std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()),
             Program::Runner => target().join("debug/conformance").into_os_string(),
             Program::Book => target().join("tools/bin/mdbook").into_os_string(),
+            Program::Deny => target().join("tools/bin/cargo-deny").into_os_string(),
         });
         command.current_dir(root()).args(&self.args);
         command
@@ -190,6 +194,16 @@ pub(crate) fn guide() -> [Stage; 2] {
     install.args.extend(["--root".to_owned(), tools, "mdbook@0.5.4".to_owned()]);
     let build = Stage { program: Program::Book, ..Stage::new("guide", "build docs/guide") };
     [install, build]
+}
+
+/// Checks what the build takes in: licences, repeated and banned crates, sources. Not part of the tests, because building the
+/// tool takes as long as they do. The database of advisories is left out: it is not on a registry of packages.
+pub(crate) fn deny() -> [Stage; 2] {
+    let tools = target().join("tools").display().to_string();
+    let mut install = Stage::new("cargo-deny", "install --locked");
+    install.args.extend(["--root".to_owned(), tools, "cargo-deny@0.20.2".to_owned()]);
+    let check = Stage::new("dependencies", "check licenses bans sources");
+    [install, Stage { program: Program::Deny, ..check }]
 }
 
 /// The same stage with the runner that was built before.

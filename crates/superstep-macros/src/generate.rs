@@ -73,16 +73,21 @@ fn state_impl(state: &State, update: &Ident, body: Body) -> TokenStream {
     let (impl_generics, ty_generics, where_clause) = bounded.split_for_impl();
     let (channels, empty) = match body {
         Body::Real => {
-            let channels = state
-                .channels
-                .iter()
-                .enumerate()
-                .map(|(index, it)| declare(index, it, &state.source));
+            let channels = state.channels.iter().enumerate().map(|(index, it)| {
+                let (storable, declaration) =
+                    (storable(&it.ty, &state.source), declare(index, it, &state.source));
+                quote!(#storable #declaration)
+            });
             (quote!(#(#channels)*), quote!(::core::default::Default::default()))
         }
         Body::Dummy => {
             (quote!(let _ = schema;), quote!(::core::unreachable!("the state has mistakes")))
         }
+    };
+    // The compiler points at the struct if it has no `Clone`.
+    let duplicate = match body {
+        Body::Real => quote_spanned!(at(ident)=> ::core::clone::Clone::clone(self)),
+        Body::Dummy => quote!(::core::unreachable!("the state has mistakes")),
     };
     let doc = format!("An update of `{}` that writes nothing yet.", ident.unraw());
     quote! {
@@ -97,6 +102,10 @@ fn state_impl(state: &State, update: &Ident, body: Body) -> TokenStream {
             fn empty(_: &::std::sync::Arc<#root::state::Schema<Self>>) -> Self {
                 #empty
             }
+
+            fn duplicate(&self) -> Self {
+                #duplicate
+            }
         }
 
         #[automatically_derived]
@@ -108,6 +117,12 @@ fn state_impl(state: &State, update: &Ident, body: Body) -> TokenStream {
             }
         }
     }
+}
+
+/// Asks whether a field can be stored, before anything that needs it to be.
+fn storable(ty: &Type, source: &Source) -> TokenStream {
+    let root = &source.root;
+    quote_spanned!(at(ty)=> #root::state::storable::<#ty>();)
 }
 
 /// The declaration of one channel, as a call on the schema.
@@ -130,6 +145,10 @@ fn declare(index: usize, channel: &Channel, source: &Source) -> TokenStream {
             of_kind(quote!(#root::state::Append), quote!(Topic { accumulate: #accumulate }))
         }
         Rule::Reduce { reducer, stored } => {
+            let span = match reducer {
+                Reducer::Type(reducer) => at(reducer),
+                Reducer::Function { .. } => at(ty),
+            };
             let (item, reducer) = match reducer {
                 Reducer::Type(reducer) => (TokenStream::new(), quote!(#reducer)),
                 Reducer::Function { path, update } => {
@@ -137,7 +156,7 @@ fn declare(index: usize, channel: &Channel, source: &Source) -> TokenStream {
                 }
             };
             let call = match stored {
-                Stored::Either => quote_spanned! {at(ty)=>
+                Stored::Either => quote_spanned! {span=>
                     schema.reduce::<#ty, #reducer>(#name, #get) #private;
                 },
                 Stored::Whole => of_kind(reducer, quote!(Reduce)),
@@ -250,6 +269,7 @@ fn setters(state: &State, update: &Ident) -> TokenStream {
 fn setter(index: usize, channel: &Channel, source: &Source) -> TokenStream {
     let Channel { field, ty, name, rule, .. } = channel;
     let Source { vis, root, .. } = source;
+    let storable = storable(ty, source);
     let name = name.value();
     let written = match rule {
         Rule::Reduce { reducer: Reducer::Function { update, .. }, .. } => quote!(#update),
@@ -270,6 +290,7 @@ fn setter(index: usize, channel: &Channel, source: &Source) -> TokenStream {
     let set = quote! {
         #[doc = #doc]
         #vis fn #field(mut self, value: #param) -> Self {
+            #storable
             self.writes.push::<#written>(#index, #value);
             self
         }
@@ -286,6 +307,7 @@ fn setter(index: usize, channel: &Channel, source: &Source) -> TokenStream {
         #[doc = #doc]
         #[doc(alias = "Overwrite")]
         #vis fn #method(mut self, value: #param) -> Self {
+            #storable
             self.writes.overwrite::<#ty>(#index, #value);
             self
         }

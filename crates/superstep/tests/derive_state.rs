@@ -61,6 +61,10 @@ mod by_hand {
         fn empty(_: &Arc<Schema<Self>>) -> Self {
             Self::default()
         }
+
+        fn duplicate(&self) -> Self {
+            self.clone()
+        }
     }
 }
 

@@ -65,6 +65,10 @@ impl State for Wide<300> {
     fn empty(_: &Arc<Schema<Self>>) -> Self {
         Self { texts: vec![String::new(); 300] }
     }
+
+    fn duplicate(&self) -> Self {
+        self.clone()
+    }
 }
 
 impl State for Wide<1200> {
@@ -78,6 +82,10 @@ impl State for Wide<1200> {
 
     fn empty(_: &Arc<Schema<Self>>) -> Self {
         Self { texts: vec![String::new(); 1200] }
+    }
+
+    fn duplicate(&self) -> Self {
+        self.clone()
     }
 }
 

@@ -49,6 +49,10 @@ impl<I: 'static> State for Workflow<I> {
     fn empty(_: &Arc<Schema<Self>>) -> Self {
         Self { result: Value::Null, previous: Value::Null, input: PhantomData }
     }
+
+    fn duplicate(&self) -> Self {
+        self.clone()
+    }
 }
 
 impl<I: Serialize + 'static, O> Thread<Workflow<I>, O> {

@@ -162,7 +162,9 @@ impl<S: State> StateGraph<S> {
             default_handler: None,
             input: None,
             output: None,
-            finish: |state| Ok(Some(Arc::unwrap_or_clone(state))),
+            finish: |state| {
+                Ok(Some(Arc::try_unwrap(state).unwrap_or_else(|shared| shared.duplicate())))
+            },
             breakpoints: Breakpoints::default(),
             step_timeout: None,
             memory: Memory::PerCall,

@@ -52,8 +52,10 @@ use crate::state::State;
 /// # }).unwrap();
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is nothing that a node over `{S}` can ask for",
-    note = "a node's arguments are any of `Arc<{S}>`, `Task`, `Ctx<T>`, `Arg<T>`, `In<View>` and `Failure`"
+    message = "a node over `{S}` cannot have an argument of type `{Self}`",
+    label = "an argument of this node has the type `{Self}`",
+    note = "the state is taken as `Arc<{S}>`, not as `&{S}` or `{S}`",
+    note = "a node can also take `Task`, `Ctx<T>` for what `with_context` was given, `Arg<T>` for what was dispatched, `In<View>` and `Failure`"
 )]
 pub trait FromTask<S: State>: Sized {
     /// Takes the argument out of the invocation.

@@ -46,6 +46,7 @@ impl Output {
 /// What a node over the state `S` may return.
 #[diagnostic::on_unimplemented(
     message = "a node over `{S}` cannot return `{Self}`",
+    label = "this node returns `{Self}`",
     note = "a node returns `()`, an update, a `Command`, `Dispatch`es, or a `Result` of these"
 )]
 pub trait IntoOutput<S: State> {

@@ -9,16 +9,36 @@ use super::schema::{Channel, ChannelError, Taken};
 use super::writes::Payload;
 
 /// What a field of a state must be: storable, and with a value to begin with.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the type of a field of a state",
+    label = "cannot be stored, cloned, or made without a value",
+    note = "a field must be `Serialize`, `Deserialize`, `Clone`, `Default`, `Send`, `Sync` and `'static`; derive the first four for types of yours, also for what a list or map holds",
+    note = "a client or a connection is no state: give it to the graph with `with_context`, and take it as `Ctx<T>`"
+)]
 pub trait FieldValue:
     Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static
 {
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static> FieldValue for T {}
 
+/// Asks the compiler whether a type can be that of a field.
+///
+/// Derived code asks in the same words wherever it needs to know, so that the compiler complains once.
+#[doc(hidden)]
+#[inline(always)]
+pub fn storable<T: FieldValue>() {}
+
 /// What a node writes to a field must be: storable.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be written to a field of a state",
+    label = "cannot be stored or cloned",
+    note = "derive `Serialize`, `Deserialize` and `Clone` for `{Self}`, which must also be `Send`, `Sync` and `'static`"
+)]
 pub trait UpdateValue: Serialize + DeserializeOwned + Clone + Send + Sync + 'static {}
 
+#[diagnostic::do_not_recommend]
 impl<T: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> UpdateValue for T {}
 
 /// What the setter of a field of type `Option<String>` takes: text, or an option of it.

@@ -39,6 +39,10 @@
 //!     fn empty(_: &std::sync::Arc<Schema<Self>>) -> Self {
 //!         Self::default()
 //!     }
+//!
+//!     fn duplicate(&self) -> Self {
+//!         self.clone()
+//!     }
 //! }
 //!
 //! #[derive(Clone, Debug, Default)]
@@ -79,6 +83,8 @@ mod table;
 mod writes;
 
 pub(crate) use describe::describe;
+#[doc(hidden)]
+pub use field::storable;
 pub use field::{FieldValue, OptionalText, UpdateValue};
 pub use message::{
     Chunk, Identified, InvalidToolCall, MergeError, Message, MessageUpdate, REMOVE_ALL, Role,
@@ -101,7 +107,7 @@ use std::sync::Arc;
 ///
 /// Tasks of a superstep share one `Arc` of the state. At the barrier they have dropped it, so writes are folded in
 /// place; if somebody kept a clone of the `Arc`, the state is cloned once instead.
-pub trait State: Clone + Send + Sync + 'static {
+pub trait State: Sized + Send + Sync + 'static {
     /// The typed bundle of writes that nodes return.
     type Update: Update<Self>;
 
@@ -110,6 +116,12 @@ pub trait State: Clone + Send + Sync + 'static {
 
     /// The state that nobody has written to.
     fn empty(schema: &Arc<Schema<Self>>) -> Self;
+
+    /// A copy of the state, for when somebody kept a clone of its `Arc`.
+    ///
+    /// This is `Clone::clone`. It stands here, and `Clone` is not required beside it, so that a state without `Clone` is one
+    /// error and not one for each thing that needs a state.
+    fn duplicate(&self) -> Self;
 
     /// Takes the keys of an update that are no channels, for a router to see. Only a state without fixed fields
     /// has a place for them.

@@ -10,6 +10,11 @@ use super::message::{Identified, MessageUpdate};
 ///
 /// A reducer must be deterministic: what it does may depend only on its two arguments. Updates of one superstep are
 /// folded in the order of their tasks, whatever order the tasks finished in.
+#[diagnostic::on_unimplemented(
+    message = "the reducer `{Self}` does not fit a field of type `{T}`",
+    label = "not a reducer of `{T}`",
+    note = "`Append` is for `Vec` and `String`, `Sum` and `Max` for numbers, `Union` for sets, `Merge` for maps, `Messages` for lists of messages, `Last` for everything; `reduce_with` takes a function of yours"
+)]
 pub trait Reducer<T>: 'static {
     /// What a node writes.
     type Update;

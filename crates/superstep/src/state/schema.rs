@@ -355,7 +355,7 @@ impl<S: State> ErasedSchema for Schema<S> {
     }
 
     fn fork(&self, state: &(dyn Any + Send + Sync)) -> Arc<dyn Any + Send + Sync> {
-        Arc::new(own::<S>(state).clone())
+        Arc::new(own::<S>(state).duplicate())
     }
 
     fn keep_unknown(&self, state: &mut (dyn Any + Send + Sync), unknown: Map) {

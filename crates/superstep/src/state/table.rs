@@ -67,6 +67,10 @@ impl State for Table {
         Self { schema: schema.clone(), values: values.collect(), unknown: Map::new() }
     }
 
+    fn duplicate(&self) -> Self {
+        self.clone()
+    }
+
     fn keep_unknown(&mut self, unknown: Map) {
         self.unknown = unknown;
     }

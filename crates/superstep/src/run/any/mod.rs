@@ -28,7 +28,6 @@ use crate::graph::{CompiledGraph, Drawing};
 use crate::state::{Schema, State, Writes};
 
 /// Stands for the state type of a graph whose type is not known. A graph under this type is never asked for its state.
-#[derive(Clone)]
 struct Unknown;
 
 impl State for Unknown {
@@ -37,6 +36,10 @@ impl State for Unknown {
     fn channels(_: &mut Schema<Self>) {}
 
     fn empty(_: &Arc<Schema<Self>>) -> Self {
+        Self
+    }
+
+    fn duplicate(&self) -> Self {
         Self
     }
 }

@@ -22,7 +22,7 @@ use super::span;
 use super::task::{Suspension, Task};
 use crate::error::{NodeError, TimeLimit, panic_text};
 use crate::graph::{RetryPolicy, TimeoutPolicy};
-use crate::node::{BoxFuture, Failure, Invocation, Output, Target};
+use crate::node::{BoxFuture, Failure, Invocation, Node, Output, Target};
 use crate::state::{Payload, Row};
 
 /// How a task ended.
@@ -40,6 +40,8 @@ pub(crate) enum End {
 pub(crate) struct Done {
     pub(crate) writes: Vec<Write>,
     pub(crate) stored: Vec<(Arc<str>, Blob)>,
+    /// The failure that was collected, if the writes are what became of one.
+    pub(crate) failed: Option<NodeError>,
 }
 
 /// Everything a task needs to run.
@@ -96,9 +98,56 @@ impl Job {
             let policies = self.def().options.retry.as_deref().unwrap_or_default();
             match retry_after(policies, error, task) {
                 Ok(wait) => Box::pin(sleep(wait)).await,
-                Err(error) => return End::Failed(error),
+                Err(error) => return self.failed(error).await,
             }
             attempt += 1;
+        }
+    }
+
+    /// A task that has failed for good is over, unless its node collects failures.
+    async fn failed(&mut self, error: NodeError) -> End {
+        let collector = self.def().collector.clone().filter(|_| !error.is_cancelled());
+        match collector {
+            None => End::Failed(error),
+            Some(collector) => Box::pin(self.collect(&*collector, error)).await,
+        }
+    }
+
+    /// Runs what makes an update of a failure, in the place of the node.
+    async fn collect(&mut self, collector: &dyn Node, error: NodeError) -> End {
+        let task = self.held.task.clone();
+        task.restart();
+        let failure = Failure { node: task.inner.name.clone(), error: error.clone() };
+        let call = Invocation {
+            task: &task,
+            cells: self.held.row.cells(),
+            arg: self.arg.as_ref(),
+            start: self.start.as_deref(),
+            failure: Some(&failure),
+        };
+        let started = catch_unwind(AssertUnwindSafe(|| collector.run(call)));
+        let ran = match started {
+            Err(panic) => Err(NodeError::panicked(task.name(), &panic_text(&*panic))),
+            Ok(future) => run_watched(future, &task, None).await,
+        };
+        let ended = match ran {
+            Ok(Ran::Returned(output)) => match self.ended(output) {
+                Ended::Now(ended) => ended,
+                Ended::Later(ended) => ended.await,
+            },
+            Ok(Ran::Suspended(_)) => Err(NodeError::permanent(format!(
+                "what collects the failures of node `{}` cannot ask; use `on_error` for that",
+                task.name()
+            ))),
+            Err(error) => Err(error),
+        };
+        match ended {
+            Ok(End::Done(done)) => {
+                tracing::warn!(node = task.name(), task = %task.id(), %error, "collected a failure");
+                End::Done(Done { failed: Some(error), ..done })
+            }
+            Ok(end) => end,
+            Err(error) => End::Failed(error),
         }
     }
 
@@ -171,11 +220,11 @@ impl Job {
 fn done(task: &Task, writes: Vec<Write>) -> Result<End, NodeError> {
     let setting = &task.inner.superstep.setting;
     if setting.saver.is_none() {
-        return Ok(End::Done(Done { writes, stored: Vec::new() }));
+        return Ok(End::Done(Done { writes, ..Done::default() }));
     }
     let encode = || slots::encode_output(&setting.layout, &writes, task.answers());
     match catch_unwind(AssertUnwindSafe(encode)) {
-        Ok(Ok(stored)) => Ok(End::Done(Done { writes, stored })),
+        Ok(Ok(stored)) => Ok(End::Done(Done { writes, stored, failed: None })),
         Ok(Err(unstorable)) => {
             let text = format!("node `{}` gave {unstorable}", task.name());
             Err(NodeError::permanent(text).named("TypeError"))

@@ -67,10 +67,21 @@ pub(crate) struct NodeDef {
     pub(crate) options: NodeOptions,
     /// The node that runs when this one has finally failed.
     pub(crate) handler: Option<usize>,
+    /// Makes the output of a task that has finally failed, if the superstep is to go on.
+    pub(crate) collector: Option<Arc<dyn Node>>,
     /// Not shown in streams.
     pub(crate) hidden: bool,
     /// The graph that it runs, as far as is known.
     pub(crate) inner: Option<Arc<Compiled>>,
+}
+
+impl NodeDef {
+    /// Types of the context that the node and its collector ask for, with their names.
+    pub(crate) fn needs(&self) -> Vec<(TypeId, &'static str)> {
+        let mut needs = self.node.needs();
+        needs.extend(self.collector.iter().flat_map(|collector| collector.needs()));
+        needs
+    }
 }
 
 /// Everything the kernel knows about a graph.
@@ -111,7 +122,7 @@ pub(crate) struct Layout {
 pub(crate) fn needed_context(nodes: &[NodeDef]) -> Vec<TypeId> {
     let mut all = BTreeSet::new();
     for def in nodes {
-        all.extend(def.node.needs().into_iter().map(|(id, _)| id));
+        all.extend(def.needs().into_iter().map(|(id, _)| id));
         all.extend(def.inner.iter().flat_map(|inner| inner.layout.needs.iter().copied()));
     }
     all.into_iter().collect()

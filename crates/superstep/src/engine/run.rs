@@ -217,7 +217,7 @@ impl Context {
         for def in &layout.nodes {
             let name = &def.name;
             let has = |id: TypeId| self.has(id) || made(id);
-            for (_, asked) in def.node.needs().iter().filter(|(id, _)| !has(*id)) {
+            for (_, asked) in def.needs().iter().filter(|(id, _)| !has(*id)) {
                 missing.push(format!(
                     "node `{around}{name}` asks for a context of type `{asked}`, which the run was not given; add it with `with_context`"
                 ));

@@ -94,8 +94,8 @@ impl Driver {
         done: Done,
     ) -> Result<StepEnd, RunError> {
         let entry = &mut entries[at];
-        let Done { writes, stored } = done;
-        self.show_done(entry, &writes)?;
+        let Done { writes, stored, failed } = done;
+        self.show_done(entry, &writes, failed.as_ref())?;
         if self.setting.saver.is_some() {
             self.unsaved.push(TaskWrites::new(entry.task.id(), entry.task.path(), stored));
             self.unsaved.append(&mut superstep.work().unsaved);
@@ -189,10 +189,12 @@ impl Driver {
         let entry = &mut entries[at];
         entry.ended = true;
         match end {
-            End::Done(Done { writes, stored }) => {
+            End::Done(Done { writes, stored, failed }) => {
                 // Nothing of a task that fails here is stored: it runs again.
-                self.keep_in_cache(entry, &writes, futures)?;
-                self.show_done(entry, &writes)?;
+                if failed.is_none() {
+                    self.keep_in_cache(entry, &writes, futures)?;
+                }
+                self.show_done(entry, &writes, failed.as_ref())?;
                 self.store(futures, &entry.task, stored);
                 entry.writes = Some(writes);
                 Ok(())
@@ -207,11 +209,16 @@ impl Driver {
         }
     }
 
-    /// Shows what a task has written to whoever listens.
-    fn show_done(&self, entry: &Entry, writes: &[Write]) -> Result<(), RunError> {
+    /// Shows what a task has written to whoever listens, and the failure it was made of, if any.
+    fn show_done(
+        &self,
+        entry: &Entry,
+        writes: &[Write],
+        failed: Option<&NodeError>,
+    ) -> Result<(), RunError> {
         if self.setting.run.sink.is_some() && !self.setting.layout.nodes[entry.node].hidden {
             self.setting.emitter.update(&entry.task, entry.arg(), writes, false)?;
-            self.setting.emitter.task_end(&entry.task, self.step, writes, None, &[])?;
+            self.setting.emitter.task_end(&entry.task, self.step, writes, failed, &[])?;
             self.emit_messages(&entry.task, writes)?;
         }
         Ok(())

@@ -455,6 +455,14 @@ impl Task {
         }
     }
 
+    /// Lets a task that has failed do something else in its place.
+    pub(crate) fn restart(&self) {
+        self.scratch().suspension = Suspension::default();
+        self.inner.handover.restart();
+        self.inner.lost_events.store(false, Ordering::Release);
+        self.note_progress();
+    }
+
     /// Marks the task as stopped, and has the driver look.
     pub(super) fn suspend(&self) {
         self.inner.handover.stop();

@@ -126,6 +126,10 @@ impl NodeError {
         )
     }
 
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.kind() == "CancelledError"
+    }
+
     pub(crate) fn timed_out(node: &str, limit: TimeLimit, after: Duration) -> Self {
         let text = match limit {
             TimeLimit::Run => format!("node `{node}` ran longer than its time limit of {after:?}"),

@@ -180,6 +180,7 @@ where
             routers: Vec::new(),
             options: self.options,
             handler: None,
+            collector: None,
             hidden: false,
             inner: self.inner,
         };

@@ -59,6 +59,7 @@ pub(super) struct NodeDecl {
     pub(super) node: Arc<dyn Node>,
     pub(super) options: NodeOptions,
     pub(super) handler: Option<Arc<dyn Node>>,
+    pub(super) collector: Option<Arc<dyn Node>>,
     pub(super) destinations: Vec<Arc<str>>,
     pub(super) reads: Option<Vec<Arc<str>>>,
     pub(super) writes: Option<Vec<Arc<str>>>,
@@ -253,6 +254,7 @@ impl<S: State, O> StateGraph<S, O> {
             node,
             options: NodeOptions::default(),
             handler: None,
+            collector: None,
             destinations: Vec::new(),
             reads,
             writes: None,
@@ -337,6 +339,58 @@ impl<S: State, O> StateGraph<S, O> {
         let handler = handler.into_node().into_inner();
         if let Some(node) = self.last("on_error") {
             node.handler = Some(handler);
+        }
+        self
+    }
+
+    /// Lets the run go on when tasks of the node fail, and collects the failures in the state.
+    ///
+    /// Without this, a task that fails ends the run. The tasks beside it keep what they have finished, but nothing that
+    /// comes after them runs. With it, a task that has failed for good (after its retries; by an error, a panic or a time
+    /// limit) counts as finished: it writes what `collector` returns, and the edges and routers of the node are followed. The
+    /// collector is a function like a node. It may ask for the [`Failure`](crate::Failure), for the [`Arg`](crate::Arg)
+    /// that the task was dispatched with, and for the state.
+    ///
+    /// ```
+    /// use superstep::prelude::*;
+    ///
+    /// #[derive(State, Clone, Default)]
+    /// struct Survey {
+    ///     #[channel(reduce = Append)]
+    ///     results: Vec<Result<u32, String>>,
+    /// }
+    ///
+    /// async fn measure(Arg(n): Arg<u32>) -> Result<SurveyUpdate, NodeError> {
+    ///     if n == 1 {
+    ///         return Err("nobody answers".into());
+    ///     }
+    ///     Ok(Survey::update().results([Ok(n * 10)]))
+    /// }
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
+    /// let app = StateGraph::<Survey>::new()
+    ///     .add_node("spread", || (0..3).map(|n| Dispatch::new("measure", n)).collect::<Vec<_>>())
+    ///     .destinations(["measure"])
+    ///     .add_node("measure", measure)
+    ///     .collect_failures(|Arg(n): Arg<u32>, failed: Failure| {
+    ///         Survey::update().results([Err(format!("{n}: {}", failed.error))])
+    ///     })
+    ///     .add_edge(START, "spread")
+    ///     .compile()?;
+    /// let survey = app.invoke(Survey::update()).await?.done().expect("nothing is asked");
+    /// assert_eq!(survey.results, [Ok(0), Err("1: nobody answers".to_owned()), Ok(20)]);
+    /// # Ok::<_, Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// Writes are folded in the order in which tasks were dispatched, so a list has its entries in that order, whichever
+    /// task finished first. The stream shows the failure in the [`TaskEnd`](crate::TaskEnd) of the task.
+    ///
+    /// A collector that fails, fails the task. It cannot ask: use [`on_error`](Self::on_error) for that.
+    pub fn collect_failures<M>(mut self, collector: impl IntoNode<S, M>) -> Self {
+        let collector = collector.into_node().into_inner();
+        if let Some(node) = self.last("collect_failures") {
+            node.collector = Some(collector);
         }
         self
     }

@@ -119,6 +119,11 @@ impl<S: State, O> StateGraph<S, O> {
             if !seen.insert(name) {
                 problems.push(format!("there are two nodes named `{name}`"));
             }
+            if node.handler.is_some() && node.collector.is_some() {
+                problems.push(format!(
+                    "node `{name}` has an error handler and collects its failures; use `on_error` or `collect_failures`"
+                ));
+            }
         }
     }
 

@@ -179,6 +179,7 @@ impl Plan {
                     ..NodeOptions::default()
                 },
                 handler: None,
+                collector: None,
                 destinations: Vec::new(),
                 reads: like.and_then(|decl| decl.reads.clone()),
                 writes: None,
@@ -273,6 +274,7 @@ impl Plan {
             routers: routers.remove(START).unwrap_or_default(),
             options: NodeOptions::default(),
             handler: None,
+            collector: None,
             hidden: true,
             inner: None,
         }];
@@ -303,6 +305,7 @@ impl Plan {
                 options: decl.options.clone(),
                 // The node that takes the input stands before all others.
                 handler: self.handlers[at].map(|handler| handler + 1),
+                collector: decl.collector.clone(),
                 hidden: false,
                 inner: decl.inner.clone(),
             });

@@ -18,6 +18,7 @@ mod a_dropped_stream_stops_the_run;
 mod a_failed_node_is_tried_again_as_its_policies_say;
 mod a_failed_router_is_not_skipped;
 mod a_failed_save_stops_the_run;
+mod a_fan_out_keeps_what_succeeded;
 mod a_finished_error_handler_does_not_run_again;
 mod a_further_attempt_goes_on_with_the_subgraph;
 mod a_graph_on_another_thread_keeps_the_run_around_it;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Map, Value as Json, json};
 use superstep::checkpoint::{AnyCheckpointer, Interrupt, MemorySaver};
 use superstep::{
-    AnyEvent, AnyGraph, AnyThread, BreakAt, Durability, Inner, Outcome, RawSnapshot, Request,
+    AnyEvent, AnyGraph, AnyThread, BreakAt, Durability, Inner, Mode, Outcome, RawSnapshot, Request,
     RunError,
 };
 use tokio::time::Instant;
@@ -280,7 +280,11 @@ async fn drive(
                 for (name, data) in frames.of(&event) {
                     feed.push(&name, &data).await?;
                 }
-                if feed.has_staged() {
+                if tells_of_state(&event) {
+                    // The checkpoint is on its way to storage. What it follows from must not come later than it need.
+                    feed.flush().await?;
+                    flush_at = None;
+                } else if feed.has_staged() {
                     flush_at = flush_at.or_else(|| Some(Instant::now() + FLUSH_AFTER));
                 }
             }
@@ -288,6 +292,12 @@ async fn drive(
             None => return Ok(Err(RunError::Invalid("the run ended without an end".to_owned()))),
         }
     }
+}
+
+/// Whether an event would not come again if the process died now. What a node emits while it runs does: the node runs again.
+fn tells_of_state(event: &AnyEvent) -> bool {
+    let AnyEvent::Data { mode, .. } = event else { return false };
+    !matches!(mode, Mode::Messages | Mode::Custom)
 }
 
 /// Whether an earlier attempt of the run has taken its input, so that it must not be given again.

@@ -44,12 +44,11 @@ async fn goes_on(world: &World, thread: &str, run: &str, ticks: i64, attempts: &
         .map(|(_, _, data)| data["attempt"].as_i64().expect("an attempt"))
         .collect();
     assert_eq!(begun, attempts);
-    // A superstep that was not stored when the process died is run again, and no other.
+    // A superstep that was not stored when the process died is run again. One that was stored just before may have no event.
     let done: Vec<i64> = all.iter().filter_map(|(_, _, data)| data["done"].as_i64()).collect();
-    assert!(
-        done.windows(2).all(|pair| pair[1] <= pair[0] + 1 && pair[1] + 2 >= pair[0]),
-        "{done:?}"
-    );
+    let odd = done.windows(2).filter(|pair| pair[1] != pair[0] + 1).collect::<Vec<_>>();
+    assert!(odd.len() < attempts.len(), "only where an attempt ended: {done:?}");
+    assert!(odd.iter().all(|pair| (-1..=2).contains(&(pair[1] - pair[0]))), "{done:?}");
     assert_eq!(done.last(), Some(&ticks));
 }
 

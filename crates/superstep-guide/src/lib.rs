@@ -29,6 +29,7 @@ chapters! {
     Limits: "docs/guide/src/limits.md",
     Operations: "docs/guide/src/operations.md",
     RecordedCalls: "docs/guide/src/recorded-calls.md",
+    Serving: "docs/guide/src/serving.md",
     State: "docs/guide/src/state.md",
     Storage: "docs/guide/src/storage.md",
     Streaming: "docs/guide/src/streaming.md",

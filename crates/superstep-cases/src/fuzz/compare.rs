@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value as Json;
 
+use super::rules::blur;
 use crate::db::{self, Db};
 use crate::normalise::{comparable, first_difference, normalise, sort_text};
 use crate::runtime;
@@ -85,7 +86,7 @@ pub(super) fn in_order(mut entries: Vec<Json>) -> Vec<Json> {
     for entry in &mut entries {
         if let Some(Json::Array(events)) = entry.get_mut("events") {
             // Where an overwrite is unwrapped (F24) the order is the same.
-            events.sort_by_key(|event| sort_text(event).replace("{\"$overwrite\":", ""));
+            events.sort_by_key(|event| blur(&sort_text(event)).replace("{\"$overwrite\":", ""));
         }
     }
     entries

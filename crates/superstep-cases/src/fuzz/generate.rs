@@ -179,8 +179,9 @@ impl Features {
             // Under `exit`, a graph inside that was drained or out of steps goes on where it was.
             self.drains &= !self.exit;
             self.loops &= !self.exit;
-            // A question beside a graph that was drained is shown.
+            // A question beside a graph that was drained is shown, and so is an error handler that has finished (F16).
             self.drains &= !self.interrupts;
+            self.handlers &= !self.drains;
         }
         if self.interrupts {
             self.forgetful = false;

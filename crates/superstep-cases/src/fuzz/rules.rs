@@ -56,6 +56,7 @@ pub(super) const RULES: &[Rule] = &[
     rule("failed-is-no-update", states::failed_is_no_update),
     rule("exit-stores-the-end", states::exit_stores_the_end),
     rule("sync-without-saver", runs::sync_without_saver),
+    rule("command-keeps-tasks", runs::command_keeps_tasks),
     rule("answer-refused", answers::refused),
     rule("answer-accepted", answers::accepted),
     rule("answer-on-its-branch", answers::counts_on_its_branch),
@@ -165,6 +166,19 @@ impl Seen<'_> {
             && counts.iter().any(|(_, want, got)| got > want)
     }
 
+    /// Whether we ran one of these more often than the reference.
+    pub(super) fn ran_more_of(&self, names: &[String]) -> bool {
+        self.counts().iter().any(|(name, want, got)| got > want && names.contains(name))
+    }
+
+    /// Whether our run asks what our last look showed as open, with the same ids.
+    pub(super) fn asks_what_is_open(&self) -> bool {
+        let looked = self.entries.iter().rev().find_map(|entry| entry.get("state"));
+        let open = looked.and_then(|state| state["interrupts"].as_array());
+        let asked = self.got["result"]["__interrupt__"].as_array();
+        open.zip(asked).is_some_and(|(open, asked)| asked.iter().all(|one| open.contains(one)))
+    }
+
     /// Whether our run ended with an open question.
     pub(super) fn asks(&self) -> bool {
         self.got.to_string().contains("\"q.")
@@ -183,7 +197,8 @@ pub(super) fn blurred(entry: &Json) -> Json {
     }
 }
 
-fn blur(text: &str) -> String {
+/// The same text with all ids alike.
+pub(super) fn blur(text: &str) -> String {
     let mut result = String::new();
     let mut after_sign = false;
     for letter in text.chars() {

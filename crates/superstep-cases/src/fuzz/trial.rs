@@ -169,14 +169,16 @@ impl Worker {
                 return Ok(Judged::Unstable);
             }
             let excused = match self.options.profile {
-                Profile::Plain => None,
-                Profile::Wild => explained(case, &calls, &want, &got, call),
+                Profile::Plain => Err(how),
+                Profile::Wild => explained(case, &calls, &want, &got, call)
+                    .map_err(|left| format!("trace[{call}]{left}")),
             };
-            let Some(found) = excused else {
-                if from > 0 && self.is_unstable(case, from, calls.len())? {
+            let found = match excused {
+                Ok(found) => found,
+                Err(_) if from > 0 && self.is_unstable(case, from, calls.len())? => {
                     return Ok(Judged::Unstable);
                 }
-                return Ok(Judged::Differs(how));
+                Err(how) => return Ok(Judged::Differs(how)),
             };
             for rule in found {
                 if !rules.contains(&rule) {
@@ -257,20 +259,21 @@ fn goes_on(case: &Json) -> bool {
     can_hand_off(case) && !calls.any(|call| call["op"] == "tuples")
 }
 
-/// The rules that say why two entries differ, if they say so together.
+/// The rules that say why two entries differ, if they say so together. Otherwise what is left to explain.
 fn explained(
     case: &Json,
     calls: &[Json],
     want: &[Json],
     got: &[Json],
     call: usize,
-) -> Option<Vec<&'static str>> {
+) -> Result<Vec<&'static str>, String> {
     let nothing = Json::Null;
-    let mut entry = want.get(call)?.clone();
+    let mut entry = want.get(call).unwrap_or(&nothing).clone();
     let got_entry = got.get(call).unwrap_or(&nothing);
+    let ordered = compare::in_order(vec![got_entry.clone()])[0] == *got_entry;
     let mut found = Vec::new();
-    for _ in 0..8 {
-        let Some(how) = first_difference(&entry, got_entry, "") else { return Some(found) };
+    loop {
+        let Some(how) = first_difference(&entry, got_entry, "") else { return Ok(found) };
         let seen = Seen {
             case,
             call: &calls[call],
@@ -282,18 +285,23 @@ fn explained(
         };
         let verdicts = RULES.iter().filter(|rule| !found.contains(&rule.id));
         let mut verdicts = verdicts.map(|rule| (rule.id, (rule.judge)(&seen)));
-        match verdicts.find(|(_, verdict)| !matches!(verdict, Verdict::Other))? {
-            (id, Verdict::Mended(better)) => {
+        match verdicts.find(|(_, verdict)| !matches!(verdict, Verdict::Other)) {
+            Some((id, Verdict::Mended(better))) => {
                 found.push(id);
                 entry = better;
+                // What is mended may have another place among events that have no order of their own.
+                if ordered {
+                    entry = compare::in_order(vec![entry]).remove(0);
+                }
             }
-            (id, _) => {
+            Some((id, _)) => {
                 found.push(id);
-                return Some(found);
+                return Ok(found);
             }
+            None if found.is_empty() => return Err(how),
+            None => return Err(format!("{how} (and {})", found.join(", "))),
         }
     }
-    None
 }
 
 /// Whether both runs failed alike, and less had begun in ours: how much of a superstep has begun when one of its tasks fails

@@ -97,7 +97,7 @@ pub(crate) fn apply(
     }
     let mut updated = head.updated.take().unwrap_or_default();
     updated.clear();
-    control(layout, head, tasks, next, &mut updated);
+    control(layout, head, tasks, superstep, next, &mut updated);
     for &(at, filled) in &changes {
         head.filled[at] = filled;
         touch(head, at, next);
@@ -195,6 +195,7 @@ fn control(
     layout: &Layout,
     head: &mut Head,
     tasks: &mut [Applied],
+    superstep: bool,
     next: u64,
     updated: &mut Vec<Slot>,
 ) {
@@ -204,7 +205,12 @@ fn control(
         for write in task.writes.drain(..) {
             match write {
                 Write::Branch(control, mark) => {
+                    let to_run = head.controls[control].is_available();
                     head.controls[control].mark(mark);
+                    // A command does not put off a deferred node that is to run already.
+                    if to_run && !superstep {
+                        head.controls[control].finish();
+                    }
                     changed(head, layout.control_slot(control), next, updated);
                 }
                 Write::Join(control, member) => {
@@ -229,7 +235,11 @@ fn control(
         }
     }
     if !sends.is_empty() {
-        head.sends = sends;
+        // What a command dispatches stands beside what is to run already, finished or not.
+        if superstep {
+            head.sends.clear();
+        }
+        head.sends.append(&mut sends);
         changed(head, layout.tasks_slot(), next, updated);
     }
 }

@@ -9,6 +9,7 @@ mod a_cache_that_is_down_is_a_miss;
 mod a_cached_result_is_used_again;
 mod a_command_for_the_graph_around_leaves_everything_open;
 mod a_command_is_applied_once_or_refused;
+mod a_command_keeps_what_was_to_run;
 mod a_conflict_does_not_poison_the_thread;
 mod a_dispatch_converts_what_it_carries;
 mod a_drain_stops_at_the_next_boundary;

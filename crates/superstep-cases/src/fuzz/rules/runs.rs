@@ -119,9 +119,21 @@ pub(super) fn attempt_finds_subgraph(seen: &Seen<'_>) -> Verdict {
     whole(seen.runs() && graphs && seen.has("\"retry\"") && seen.ran_less())
 }
 
-/// F31: a failure that was caught is recorded, and is the same again.
+/// F31: a failure that was caught is recorded, and is the same again: the call does not run again, where in the reference it
+/// does, and may take another way.
 pub(super) fn caught_failure_recorded(seen: &Seen<'_>) -> Verdict {
-    whole(seen.runs() && seen.has("\"try\"") && seen.ran_less())
+    let mut tried = Vec::new();
+    super::each(&mut seen.case.clone(), &mut |part| {
+        let mut inside = part.get("try").cloned().unwrap_or_default();
+        super::each(&mut inside, &mut |step| {
+            tried.extend(step.get("call").and_then(Json::as_str).map(str::to_owned));
+        });
+    });
+    let before = seen.last_run().map(|(_, entry)| entry["counts"].clone()).unwrap_or_default();
+    let recorded = seen.counts().iter().any(|(name, want, got)| {
+        tried.contains(name) && got < want && before[name].as_i64() == Some(*got)
+    });
+    whole(seen.runs() && recorded)
 }
 
 /// F16: an error handler that has finished does not run again.
@@ -140,7 +152,13 @@ pub(super) fn exit_keeps_progress(seen: &Seen<'_>) -> Verdict {
         && seen.want.to_string().matches(inside).count()
             > seen.got.to_string().matches(inside).count();
     let repeats = seen.runs() && seen.counts().iter().any(|(_, want, got)| got < want);
-    whole(exit && stopped && (repeats || shown))
+    // A graph that continues has two supersteps more (F21), where one that begins anew comes to its limit earlier.
+    let limit = |entry: &Json| entry["error"]["kind"] == "GraphRecursionError";
+    let longer = seen.runs() && limit(seen.want) && limit(seen.got) && seen.ran_more();
+    // A call that was answered has ended: the question of a later one stays open, where the reference asks the first one again.
+    let answered = seen.before.iter().any(Seen::answers);
+    let same = answered && seen.runs() && seen.asks() && blurred(seen.want) == blurred(seen.got);
+    whole(exit && (stopped && (repeats || shown || longer) || same && seen.asks_what_is_open()))
 }
 
 /// F13, F14: what was still to run when an update was made runs, and what a command had left is kept.
@@ -157,7 +175,10 @@ pub(super) fn update_keeps_tasks(seen: &Seen<'_>) -> Verdict {
     }
     let kept = shown.iter().any(|(got, want)| super::states::more_values(got, want));
     let ran = seen.counts().iter().any(|(_, want, got)| got > want);
-    whole(seen.runs() && updated && (ran || kept))
+    // Only a run with something left to do is drained.
+    let drained = |entry: &Json| entry["error"]["kind"] == "GraphDrained";
+    let left = drained(seen.got) && !drained(seen.want);
+    whole(seen.runs() && updated && (ran || kept || left))
 }
 
 /// F17b: of tasks with equal cache keys in one superstep none runs again.
@@ -171,5 +192,33 @@ pub(super) fn failed_router_runs_again(seen: &Seen<'_>) -> Verdict {
         || super::states::null_answers(seen.case);
     let streamed = seen.call["op"] == "stream" && seen.want["counts"] == seen.got["counts"];
     let handled = seen.has("\"on_error\"") && seen.want["counts"] == seen.got["counts"];
-    whole(seen.runs() && routed && (seen.ran_more() || streamed || handled))
+    // It may fail again, where the reference goes on without it.
+    let kind = |entry: &Json| entry["error"]["kind"].as_str().map(str::to_owned);
+    let before = seen.last_run().and_then(|(_, entry)| kind(entry));
+    let ran = seen.counts().iter().any(|(_, want, got)| got > want);
+    let fails_again = before.is_some() && before == kind(seen.got) && ran;
+    whole(seen.runs() && routed && (seen.ran_more() || streamed || handled || fails_again))
+}
+
+/// A command stands beside what is to run already: what it dispatches runs too, and a deferred node is not put off.
+pub(super) fn command_keeps_tasks(seen: &Seen<'_>) -> Verdict {
+    let looked = seen.entries.iter().rev().find_map(|entry| entry["state"]["tasks"].as_array());
+    let open = |name: &str| looked.is_some_and(|tasks| tasks.iter().any(|t| t["name"] == name));
+    let (mut dispatched, mut deferred) = (Vec::new(), false);
+    for call in seen.before.iter().chain([seen.call]) {
+        super::each(&mut call["command"]["goto"].clone(), &mut |part| {
+            let to = part.get("$send").and_then(|send| send["to"].as_str());
+            dispatched.extend(to.map(str::to_owned));
+            deferred |=
+                part.as_str().is_some_and(|name| is_deferred(seen.case, name) && open(name));
+        });
+    }
+    let kept = super::states::more_values(&seen.got["result"], &seen.want["result"]);
+    let more = !dispatched.is_empty() && (seen.ran_more_of(&dispatched) || kept);
+    whole(seen.runs() && looked.is_some_and(|tasks| !tasks.is_empty()) && (more || deferred))
+}
+
+fn is_deferred(case: &Json, name: &str) -> bool {
+    let mut nodes = case["graphs"]["main"]["nodes"].as_array().into_iter().flatten();
+    nodes.any(|node| node["name"] == name && node["defer"] == true)
 }

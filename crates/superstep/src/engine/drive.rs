@@ -24,7 +24,7 @@ use super::run::Run;
 use super::slots;
 use super::span;
 use super::step::StepEnd;
-use super::superstep::{Gate, Setting, Superstep};
+use super::superstep::{Gate, Setting, Superstep, lock};
 use crate::error::RunError;
 use crate::graph::{Breakpoints, Compiled};
 use crate::node::{Goto, Output};
@@ -473,6 +473,10 @@ impl Driver {
             let own = self.setting.ns.split(ids::LEVEL).all(|level| !level.contains(ids::TASK));
             if !self.is_nested() || !plain || own {
                 stored = self.store_at_exit().await;
+            } else if self.known_head.is_some() {
+                // What is stored of it would be taken for where it is, should its task not come to its end.
+                stored = self.store_at_exit().await;
+                lock(&self.setting.run.ended).push(self.id);
             }
         }
         let settled = self.settle().await;

@@ -37,6 +37,8 @@ pub(crate) struct Run {
     pub(crate) answers: Mutex<HashMap<InterruptId, Answer>>,
     /// Questions whose answers another engine had kept under another id.
     pub(crate) renamed: Mutex<Vec<(InterruptId, InterruptId)>>,
+    /// Where graphs inside a run that stores at its end came to their end, of those that something was stored of before.
+    pub(crate) ended: Mutex<Vec<CheckpointId>>,
     /// Set when the run was told where to begin.
     pub(crate) replay: Option<Replay>,
     pub(crate) life: Life,

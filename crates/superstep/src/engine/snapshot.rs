@@ -295,6 +295,7 @@ pub(super) fn quiet_run(thread: Option<Arc<str>>) -> Arc<Run> {
         recursion_limit: None,
         answers: Mutex::default(),
         renamed: Mutex::default(),
+        ended: Mutex::default(),
         replay: None,
         life: Life::default(),
     })

@@ -1,10 +1,11 @@
 //! Storing what a graph has done: the checkpoint of its head, and the writes beside it.
 
 use std::future::poll_fn;
+use std::sync::Arc;
 use std::task::Poll;
 
 use superstep_checkpoint::{
-    AnyCheckpointer, CheckpointId, Error, Metadata, Put, Source, TaskWrites,
+    AnyCheckpointer, CheckpointId, Error, Metadata, Put, Source, TaskWrites, reserved_index,
 };
 use tracing::Instrument;
 use xxhash_rust::xxh3::xxh3_128;
@@ -14,7 +15,7 @@ use super::drive::Driver;
 use super::futures::Saving;
 use super::record;
 use super::slots::Unstorable;
-use super::superstep::Gate;
+use super::superstep::{Gate, lock};
 use super::{ids, span};
 use crate::error::RunError;
 use crate::run::Durability;
@@ -213,6 +214,10 @@ impl Driver {
     /// then what stands beside them.
     pub(super) async fn store_at_exit(&mut self) -> Result<(), RunError> {
         let Left { mut puts, beside } = self.at_exit.as_ref().map(AtExit::take).unwrap_or_default();
+        if self.at_exit.is_some() {
+            let ended = std::mem::take(&mut *lock(&self.setting.run.ended));
+            puts.retain(|put| !ended.contains(&put.checkpoint.id) || self.is_called_again(&put.ns));
+        }
         let writes = std::mem::take(&mut self.unsaved);
         if self.dirty {
             // What was written on the way is not stored, so channels that store writes store their value.
@@ -236,5 +241,13 @@ impl Driver {
             self.put_last_writes(writes).await?;
         }
         Ok(())
+    }
+
+    /// Whether the next run calls the graph at a namespace again: its task has not finished in the superstep that is open.
+    fn is_called_again(&self, ns: &str) -> bool {
+        let output = |(channel, _): &(Arc<str>, _)| reserved_index(channel).is_none();
+        let finished = self.unsaved.iter().filter(|task| task.writes.iter().any(output));
+        let mut places = finished.map(|task| format!("{}{}", ids::TASK, task.task));
+        !self.dirty && !places.any(|place| ns.contains(&place))
     }
 }

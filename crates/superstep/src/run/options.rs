@@ -112,6 +112,7 @@ impl<S: State, O> Target<S, O> {
             recursion_limit: options.recursion_limit,
             answers: Mutex::default(),
             renamed: Mutex::default(),
+            ended: Mutex::default(),
             replay,
             life: Life::default(),
         };
@@ -198,6 +199,7 @@ pub(crate) async fn run_beside<S: State, O>(
         recursion_limit: around.recursion_limit,
         answers: Mutex::default(),
         renamed: Mutex::default(),
+        ended: Mutex::default(),
         replay: None,
         life: Life::default(),
     };

@@ -140,3 +140,40 @@ async fn a_graph_inside_that_was_answered_keeps_its_answer_when_its_caller_asks_
     let state = done(thread.resume("b").durability(Durability::Exit).await);
     assert_eq!(state.log, ["in", "a", "b"]);
 }
+
+/// A call that has come to its end in a run that stores at its end does not run again when its caller asks again. In the
+/// reference it begins again with its question.
+#[tokio::test(start_paused = true)]
+async fn a_graph_inside_that_was_answered_and_has_ended_does_not_run_again() {
+    let world = World::new();
+    let inner = StateGraph::<Log>::new()
+        .add_node("asks", |Ctx(world): Ctx<World>, task: Task| async move {
+            world.ran("asks");
+            let answer: String = task.interrupt("which?").await;
+            log(answer)
+        })
+        .add_node("charges", note("charges"))
+        .add_edge(START, "asks")
+        .add_edge("asks", "charges")
+        .compile()
+        .expect("a graph");
+    let graph = StateGraph::<Log>::new()
+        .add_node("sub", move |task: Task| {
+            let inner = inner.clone();
+            async move {
+                let mut both = task.invoke(&inner, Log::update()).await?.log;
+                both.extend(task.invoke(&inner, Log::update()).await?.log);
+                Ok::<_, NodeError>(Log::update().log(both))
+            }
+        })
+        .add_edge(START, "sub");
+    let thread = thread(graph.compile().expect("a graph"), &world);
+    asked(thread.invoke(log("in")).durability(Durability::Exit).await);
+    asked(thread.resume("a").durability(Durability::Exit).await);
+    assert_eq!(world.take(), ["asks", "asks", "charges", "asks"]);
+    asked(thread.invoke(()).durability(Durability::Exit).await);
+    assert_eq!(world.take(), ["asks"], "of the first call nothing runs again");
+    let state = done(thread.resume("b").durability(Durability::Exit).await);
+    assert_eq!(state.log, ["in", "a", "charges", "b", "charges"]);
+    assert_eq!(world.take(), ["asks", "charges"]);
+}

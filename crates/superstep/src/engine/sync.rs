@@ -3,4 +3,4 @@
 pub(super) use std::sync::Mutex;
 pub(super) use std::sync::atomic::{AtomicBool, Ordering};
 
-pub(super) use super::superstep::lock;
+pub(super) use super::step::superstep::lock;

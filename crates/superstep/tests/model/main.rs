@@ -5,17 +5,19 @@
 
 #![expect(dead_code, reason = "the models use a part of what the crate uses")]
 
-#[path = "../../src/engine/handover.rs"]
+#[path = "../../src/engine/task/handover.rs"]
 mod handover;
-#[path = "../../src/engine/queue.rs"]
+#[path = "../../src/engine/watch/queue.rs"]
 mod queue;
 
-mod sync {
-    pub(super) use loom::sync::atomic::{AtomicBool, Ordering};
-    pub(super) use loom::sync::{Mutex, MutexGuard};
+mod engine {
+    pub(crate) mod sync {
+        pub(crate) use loom::sync::atomic::{AtomicBool, Ordering};
+        pub(crate) use loom::sync::{Mutex, MutexGuard};
 
-    pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-        mutex.lock().expect("no model panics under a lock")
+        pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+            mutex.lock().expect("no model panics under a lock")
+        }
     }
 }
 

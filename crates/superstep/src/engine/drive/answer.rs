@@ -1,0 +1,574 @@
+//! What a caller says to a thread that waits: commands, and answers bound to the questions that are open.
+
+use std::sync::Arc;
+
+use superstep_checkpoint::{
+    Blob, Error, Ext, Interrupt, InterruptId, Map, Query, Stored, TaskId, TaskWrites, Value,
+};
+
+use crate::engine::drive::driver::{CommandInput, Driver, Input, Resume};
+use crate::engine::drive::open::Start;
+use crate::engine::drive::run::Answer;
+use crate::engine::kernel::head::{Mark, StartValue, Write};
+use crate::engine::kernel::layout::TASKS;
+use crate::engine::step::entry::Entry;
+use crate::engine::step::output::goto_write;
+use crate::engine::step::superstep::lock;
+use crate::engine::stored::ids;
+use crate::engine::stored::pending::{Claim, Pending};
+use crate::engine::stored::record::RESUME;
+use crate::engine::stored::slots::{self, Unstorable};
+use crate::error::RunError;
+use crate::run::Durability;
+use crate::state::Unfit;
+
+/// A question that waits for an answer.
+struct Open {
+    question: Interrupt,
+    task: TaskId,
+    path: String,
+    /// The answers the task had when it asked. Not known if the question is that of a graph or a call inside it.
+    before: Option<Vec<Value>>,
+}
+
+/// Answers that fit open questions.
+#[derive(Default)]
+struct Bound {
+    /// All answers of a task of this graph, the new one last.
+    own: Vec<(TaskId, String, Vec<Value>)>,
+    /// Answers that are carried to whoever asks the question, which may be a graph or a call inside a task.
+    carried: Vec<(InterruptId, Value)>,
+}
+
+impl Driver {
+    /// Turns a command into writes and answers. On a thread that has not begun, its update is the input.
+    pub(in crate::engine) async fn command(
+        &mut self,
+        command: CommandInput,
+        begun: bool,
+        start: &Start,
+        writes: &mut Vec<Write>,
+    ) -> Result<Input, RunError> {
+        let CommandInput { resume, update, goto, to_parent } = command;
+        if to_parent {
+            return Err(RunError::InvalidUpdate {
+                message: "a command for the parent graph was given to a graph that has none"
+                    .to_owned(),
+                code: None,
+            });
+        }
+        if resume.is_nothing() && update.is_empty() && goto.is_empty() {
+            return Err(RunError::EmptyInput(
+                "the command is empty; give it an answer, an update or a place to go to".to_owned(),
+            ));
+        }
+        if self.setting.saver.is_none() && !resume.is_nothing() {
+            return Err(RunError::Resume {
+                message: "an answer needs a checkpointer, where the question is kept; add one with `with_checkpointer`".to_owned(),
+                pending: Vec::new(),
+            });
+        }
+        let mut new = Vec::new();
+        for goto in goto {
+            let write = goto_write(&self.setting.layout, goto, Mark::Start)
+                .map_err(|text| RunError::Invalid(format!("the command {text}")))?;
+            new.extend(write);
+        }
+        let update = update.resolved(&*self.setting.layout.schema).map_err(|unfit| {
+            RunError::InvalidUpdate {
+                message: match unfit {
+                    Unfit::NoUpdate(found) => {
+                        format!("the command's update {found} is no map of channels")
+                    }
+                    Unfit::Problems(text) => text,
+                },
+                code: None,
+            }
+        })?;
+        let single = match &resume {
+            Resume::One(answer) => Some(answer.clone()),
+            Resume::Nothing | Resume::ById(_) | Resume::Unfit(..) => None,
+        };
+        let bound = self.bind(resume, single.is_some(), start)?;
+        if !begun {
+            writes.extend(new);
+            return Ok(Input::Value(StartValue::Writes(update)));
+        }
+        new.extend(update.list.into_iter().map(|(at, value)| Write::State(at, value)));
+        if !start.branches {
+            self.store_command(&new, single, bound).await?;
+        }
+        writes.extend(new);
+        Ok(Input::Nothing)
+    }
+
+    /// Matches answers with the questions that are open. Nothing changes if one of them does not fit.
+    ///
+    /// A single answer is also stored without its question, for LangGraph, which would give it to the next question too if
+    /// it found it with the task.
+    fn bind(&mut self, resume: Resume, single: bool, start: &Start) -> Result<Bound, RunError> {
+        if resume.is_nothing() {
+            return Ok(Bound::default());
+        }
+        let open = self.open_questions(start);
+        let refuse = |message: String| {
+            let pending = open.iter().map(|open| open.question.clone()).collect();
+            Err(RunError::Resume { message, pending })
+        };
+        let ids: Vec<_> = open.iter().map(|open| format!("`{}`", open.question.id)).collect();
+        let ids = ids.join(", ");
+        let answers = match (resume, &open[..]) {
+            (Resume::Unfit(Some(id), error), _) => {
+                return refuse(format!(
+                    "the answer to question `{id}` cannot be made data: {error}"
+                ));
+            }
+            (Resume::Unfit(None, error), _) => {
+                let open = if ids.is_empty() { "none" } else { &ids };
+                return refuse(format!(
+                    "the answer cannot be made data: {error}; open questions: {open}"
+                ));
+            }
+            (Resume::One(_), []) => {
+                return refuse(
+                    "there is no open question to answer; continue the thread with no input"
+                        .to_owned(),
+                );
+            }
+            (Resume::One(answer), [open]) => vec![(open.question.id.clone(), answer)],
+            (Resume::One(_), several) => {
+                let count = several.len();
+                return refuse(format!("{count} questions are open; answer them by id: {ids}"));
+            }
+            (Resume::ById(answers), _) if answers.is_empty() && !self.setting.layout.lenient => {
+                return refuse(format!("no answers were given; open questions: {ids}"));
+            }
+            (Resume::ById(answers), _) => answers,
+            (Resume::Nothing, _) => Vec::new(),
+        };
+        let mut bound = Bound::default();
+        let mut seeds = Vec::new();
+        for (id, answer) in answers {
+            let Some(open) = open.iter().find(|open| open.question.id == id) else {
+                let open = if ids.is_empty() { "none" } else { &ids };
+                return refuse(format!("no open question has the id `{id}`; open are: {open}"));
+            };
+            match (&open.before, start.branches) {
+                (Some(before), true) => {
+                    let answers = [&before[..], &[answer]].concat();
+                    seeds.push((open.path.clone(), answers));
+                }
+                (Some(before), false) if !single => {
+                    let answers = [&before[..], &[answer]].concat();
+                    bound.own.push((open.task, open.path.clone(), answers));
+                }
+                (_, false) => bound.carried.push((id, answer)),
+                (None, true) => {
+                    return refuse(format!(
+                        "the question `{id}` was asked by a graph inside a node, which a branch begins anew; run the branch with no input and answer when it asks"
+                    ));
+                }
+            }
+        }
+        self.seeds.extend(seeds);
+        Ok(bound)
+    }
+
+    /// The questions that wait for an answer, in the order of their tasks.
+    fn open_questions(&mut self, start: &Start) -> Vec<Open> {
+        let superstep = self.superstep();
+        let mut entries = self.entries(&superstep);
+        entries.sort_by_cached_key(|entry| entry.task.path());
+        let mut found: Vec<Open> = Vec::new();
+        let mut seen = Vec::new();
+        for entry in entries {
+            let task = entry.task.id();
+            let Some(record) = self.pending.task(task) else { continue };
+            if record.is_finished() && !start.branches {
+                continue;
+            }
+            for question in &record.questions {
+                if seen.contains(&question.id) {
+                    continue;
+                }
+                seen.push(question.id.clone());
+                let answers = record.answers();
+                let position = (0..=answers.len())
+                    .find(|k| ids::interrupt_id(entry.task.namespace(), *k) == question.id);
+                let answered = position.is_some_and(|at| at < answers.len())
+                    || self.pending.claim.answers.contains_key(question.id.as_str());
+                if answered && !start.branches {
+                    continue;
+                }
+                let before = position.map(|at| answers[..at].to_vec());
+                let path = entry.task.path();
+                let mut open = Open { question: question.clone(), task, path, before };
+                if start.branches && open.before.is_none() {
+                    self.find_call(&mut open);
+                }
+                found.push(open);
+            }
+        }
+        // Questions of error handlers are stored under tasks that are not planned.
+        let claimed = |id: &InterruptId| self.pending.claim.answers.contains_key(id.as_str());
+        let mut others: Vec<_> = self
+            .pending
+            .questions()
+            .filter(|(_, question)| !seen.contains(&question.id) && !claimed(&question.id))
+            .map(|(task, question)| Open {
+                question: question.clone(),
+                task,
+                path: String::new(),
+                before: None,
+            })
+            .collect();
+        others.sort_by(|a, b| a.question.id.cmp(&b.question.id));
+        others.dedup_by(|a, b| a.question.id == b.question.id);
+        found.extend(others);
+        found
+    }
+
+    /// Finds the recorded call that asked a question its caller shows, too. The path of a call is the same on a branch.
+    fn find_call(&self, open: &mut Open) {
+        let asked = self.pending.asking(&open.question.id).filter(|(id, _)| *id != open.task);
+        let Some((_, record)) = asked.max_by_key(|(_, record)| record.path.len()) else { return };
+        let answers = record.answers();
+        let before = answers.len() - usize::from(record.is_finished() && !answers.is_empty());
+        open.before = Some(answers[..before].to_vec());
+        open.path.clone_from(&record.path);
+    }
+
+    /// Stores a command beside the checkpoint, so that it is not lost if the run does not get far.
+    ///
+    /// A run that stores at its end stores where the command leads only if it ends here: the checkpoint would otherwise
+    /// keep what belongs to the next one. The answers are stored now, with the claim, because nobody else may answer.
+    async fn store_command(
+        &mut self,
+        new: &[Write],
+        single: Option<Value>,
+        bound: Bound,
+    ) -> Result<(), RunError> {
+        if self.setting.saver.is_none() {
+            return Ok(());
+        }
+        let mut all: Vec<(Arc<str>, Blob)> = self.pending.commands.clone();
+        for write in new {
+            all.extend(slots::encode_write(&self.setting.layout, write)?);
+        }
+        self.pending.commands.clone_from(&all);
+        let at_exit = self.setting.run.durability == Durability::Exit;
+        if let Some(answer) = single.filter(|_| !at_exit) {
+            let blob = Blob::from_value(&answer);
+            all.push((RESUME.into(), blob.map_err(|cause| Unstorable::new("the answer", cause))?));
+            self.pending.unbound_answer = Some(answer);
+        }
+        let mut writes = Vec::new();
+        if !all.is_empty() {
+            let command = TaskWrites::new(TaskId::NULL, "", all);
+            if at_exit { &mut self.unsaved } else { &mut writes }.push(command);
+        }
+        for (task, path, answers) in bound.own {
+            self.pending.set_answers(task, answers.clone());
+            let answers = Blob::from_value(&Value::List(answers))
+                .map_err(|cause| Unstorable::new("the answer", cause))?;
+            writes.push(TaskWrites::new(task, path, vec![(RESUME.into(), answers)]));
+        }
+        for (id, answer) in bound.carried {
+            self.pending.claim.answers.insert(id.to_string(), answer);
+        }
+        self.claim(writes).await
+    }
+
+    /// Takes the thread for this run, and stores what the run was told in the same step.
+    ///
+    /// Whoever looked at the thread at the same time and wants to run it, too, finds that it was taken, and runs nothing.
+    pub(in crate::engine) async fn claim(
+        &mut self,
+        mut writes: Vec<TaskWrites>,
+    ) -> Result<(), RunError> {
+        let claim = &mut self.pending.claim;
+        let known = claim.stored.take();
+        claim.run = Some(uuid::Uuid::new_v4().to_string());
+        claim.left.clear();
+        let blob = claim_of(claim)?;
+        let writer = TaskWrites::new(TaskId::CLAIM, "", vec![(RESUME.into(), blob.clone())]);
+        writes.push(writer.expecting(RESUME, known));
+        claim.stored = Some(blob);
+        self.put_writes(writes).await?;
+        self.owns = true;
+        Ok(())
+    }
+
+    /// Stores the last writes of a superstep that stops, if this run still has the thread.
+    ///
+    /// Another process may have taken the thread meanwhile, and answered what this run is about to report as open. Somebody
+    /// may also have left an answer without running anything; then the run still has the thread.
+    pub(in crate::engine) async fn put_last_writes(
+        &mut self,
+        writes: Vec<TaskWrites>,
+    ) -> Result<(), RunError> {
+        let (Some(saver), Some(thread), false) =
+            (self.setting.saver.clone(), self.setting.run.thread.clone(), self.is_nested())
+        else {
+            return Ok(self.put_writes(writes).await?);
+        };
+        loop {
+            let claim = &mut self.pending.claim;
+            let known = claim.stored.clone();
+            let mut claimed = TaskWrites::new(TaskId::CLAIM, "", Vec::new());
+            if !claim.left.is_empty() {
+                // This run takes them now, so that nobody replaces what a task may have seen.
+                claim.left.clear();
+                let blob = claim_of(claim)?;
+                claimed.writes.push((RESUME.into(), blob.clone()));
+                claim.stored = Some(blob);
+            }
+            let mut writes = writes.clone();
+            writes.push(claimed.expecting(RESUME, known));
+            let overtaken = match self.put_writes(writes).await {
+                Err(error @ Error::Overtaken { .. }) => error,
+                stored => return Ok(stored?),
+            };
+            let head = saver.get(&thread, "", None).await?;
+            let Some(head) = head.filter(|head| head.checkpoint.id == self.id) else {
+                return Err(overtaken.into());
+            };
+            let now = Pending::from_stored(&head.writes)?.claim;
+            if now.run != self.pending.claim.run || now.stored == self.pending.claim.stored {
+                return Err(overtaken.into());
+            }
+            self.pending.claim = now;
+            self.answered_meanwhile = true;
+        }
+    }
+
+    /// Goes on with answers that were left while the superstep ran, if there are any. Returns whether there are.
+    pub(in crate::engine) async fn take_up_answers(&mut self) -> Result<bool, RunError> {
+        let left = std::mem::take(&mut self.answered_meanwhile);
+        let (Some(saver), Some(thread)) = (&self.setting.saver, &self.setting.run.thread) else {
+            return Ok(false);
+        };
+        if !left || self.setting.run.durability == Durability::Exit {
+            return Ok(false);
+        }
+        let Some(stored) = saver.get(thread, &self.setting.ns, Some(self.id)).await? else {
+            return Ok(false);
+        };
+        self.pending = Pending::from_stored(&stored.writes)?;
+        self.resuming = Some(true);
+        self.replaying = false;
+        self.head.seen_interrupt = Some(self.head.versions.clone().into());
+        self.head.news.interrupt = true;
+        self.carry_answers();
+        Ok(true)
+    }
+
+    /// Answers that are carried to graphs inside tasks reach whoever asked for them in this run.
+    pub(in crate::engine) fn carry_answers(&mut self) {
+        if self.pending.claim.answers.is_empty() {
+            return;
+        }
+        let superstep = self.superstep();
+        let entries = self.entries(&superstep);
+        let mut answers = lock(&self.setting.run.answers);
+        for (id, value) in &self.pending.claim.answers {
+            // A task that has the answer already must not find it a second time.
+            let has = |entry: &Entry| {
+                let answers = self.pending.task(entry.task.id()).map_or(0, |r| r.answers().len());
+                let ns = entry.task.namespace();
+                (0..answers).any(|k| ids::interrupt_id(ns, k).as_str() == id)
+            };
+            if entries.iter().any(has) {
+                continue;
+            }
+            let sole = entries.iter().find(|entry| {
+                let asked = self.pending.task(entry.task.id()).map(|record| &record.questions[..]);
+                matches!(asked, Some([question]) if question.id.as_str() == id)
+            });
+            let sole = sole.map(|entry| entry.task.namespace_shared());
+            let answer = Answer { value: value.clone(), sole };
+            answers.insert(InterruptId::new(id.as_str()), answer);
+        }
+    }
+
+    /// An answer that LangGraph accepted, and that no task has taken, reaches the one question that is open.
+    pub(in crate::engine) async fn carry_unbound_answer(
+        &mut self,
+        start: &Start,
+    ) -> Result<(), RunError> {
+        let Some(value) = self.pending.unbound_answer.clone() else { return Ok(()) };
+        let open = self.open_questions(start);
+        let [open] = &open[..] else { return Ok(()) };
+        if self.is_taken(&value).await? {
+            return Ok(());
+        }
+        let answer = Answer { value, sole: None };
+        lock(&self.setting.run.answers).insert(open.question.id.clone(), answer);
+        Ok(())
+    }
+
+    /// Whether a task of this superstep, or of a graph inside one, was answered with this. It may have been another answer
+    /// of the same value: then the question is asked again, which is better than to answer it with what was meant for
+    /// another one.
+    async fn is_taken(&mut self, value: &Value) -> Result<bool, RunError> {
+        let takes = |answers: &[Value]| answers.contains(value);
+        let mut claimed = self.pending.claim.answers.values();
+        if claimed.any(|answer| answer == value)
+            || self.pending.all().any(|(_, record)| takes(record.answers()))
+        {
+            return Ok(true);
+        }
+        let (Some(saver), Some(thread)) = (&self.setting.saver, &self.setting.run.thread) else {
+            return Ok(false);
+        };
+        // What graphs inside have stored is newer than the checkpoint that this superstep began from.
+        let mut query = Query { thread: Some(thread.clone()), limit: Some(64), ..Query::default() };
+        loop {
+            let page = saver.list(query.clone()).await?;
+            let inside = page.iter().take_while(|stored| stored.checkpoint.id > self.id);
+            let inside: Vec<_> = inside.collect();
+            for stored in &inside {
+                let pending = Pending::from_stored(&stored.writes)?;
+                if pending.all().any(|(_, record)| takes(record.answers())) {
+                    return Ok(true);
+                }
+            }
+            match inside.last() {
+                Some(last) if inside.len() == 64 => query.before = Some(last.checkpoint.id),
+                _ => return Ok(false),
+            }
+        }
+    }
+
+    /// Keeps answers under the ids that their questions have here.
+    pub(in crate::engine) async fn rename_answers(&mut self) -> Result<(), RunError> {
+        if self.is_nested() {
+            return Ok(());
+        }
+        let renamed = std::mem::take(&mut *lock(&self.setting.run.renamed));
+        if renamed.is_empty() {
+            return Ok(());
+        }
+        for (before, now) in renamed {
+            if let Some(answer) = self.pending.claim.answers.swap_remove(before.as_str()) {
+                self.pending.claim.answers.insert(now.to_string(), answer);
+            }
+        }
+        self.claim(Vec::new()).await
+    }
+
+    /// Forgets answers to questions that are asked again, because the answers did not fit.
+    pub(in crate::engine) async fn disclaim(
+        &mut self,
+        asked: &[Interrupt],
+    ) -> Result<(), RunError> {
+        let claim = &mut self.pending.claim;
+        let before = claim.answers.len();
+        claim.answers.retain(|id, _| !asked.iter().any(|question| question.id.as_str() == id));
+        let mut writes = Vec::new();
+        if self.pending.unbound_answer.take().is_some() {
+            // In LangGraph, too, a null is no answer.
+            let nothing = vec![(RESUME.into(), Blob::null())];
+            writes.push(TaskWrites::new(TaskId::NULL, "", nothing));
+        }
+        if self.pending.claim.answers.len() < before || !writes.is_empty() {
+            self.claim(writes).await?;
+        }
+        Ok(())
+    }
+}
+
+/// What says that a run has taken the thread, and what was answered. No two runs say the same.
+fn claim_of(claim: &Claim) -> Result<Blob, superstep_checkpoint::Error> {
+    let mut fields = Map::new();
+    if let Some(run) = &claim.run {
+        fields.insert("run".into(), Value::from(run.as_str()));
+    }
+    fields.insert("answers".into(), Value::Map(claim.answers.clone()));
+    if !claim.left.is_empty() {
+        let left = claim.left.iter().map(|id| Value::from(id.as_str())).collect();
+        fields.insert("left".into(), Value::List(left));
+    }
+    Blob::from_value(&Value::Map(fields))
+}
+
+/// The open superstep of a thread, seen without its graph.
+pub(crate) struct OpenThread<'a> {
+    pending: Pending,
+    head: &'a Stored,
+    /// What was dispatched to nodes of this superstep.
+    packets: Option<Value>,
+}
+
+/// A task of the outermost graph that asks a question itself.
+pub(crate) struct Own {
+    pub(crate) task: TaskId,
+    pub(crate) path: String,
+    /// The answers it has, and how they are stored.
+    pub(crate) answers: Vec<Value>,
+    pub(crate) stored: Option<Blob>,
+}
+
+impl<'a> OpenThread<'a> {
+    pub(crate) fn new(head: &'a Stored) -> Result<Self, superstep_checkpoint::Error> {
+        let packets = head.checkpoint.value(TASKS).map(Blob::to_value).transpose()?;
+        Ok(Self { pending: Pending::from_stored(&head.writes)?, head, packets })
+    }
+
+    /// The task whose own question this is; nothing if it was asked by a graph or a call inside one, or if that cannot be told.
+    pub(crate) fn own(&self, id: &InterruptId) -> Option<Own> {
+        let (task, record) = self.pending.asking(id).find(|(task, record)| {
+            let ns = self.namespace(*task, &record.path);
+            ns.is_some_and(|ns| ids::interrupt_id(&ns, record.answers().len()) == *id)
+        })?;
+        let mut writes = self.head.writes.iter();
+        let stored = writes.find(|write| write.task == task && &*write.channel == RESUME);
+        Some(Own {
+            task,
+            path: record.path.clone(),
+            answers: record.answers().to_vec(),
+            stored: stored.map(|write| write.value.clone()),
+        })
+    }
+
+    /// Whether an answer to this question was left, and no run has taken the thread since.
+    pub(crate) fn is_left(&self, id: &InterruptId) -> bool {
+        self.pending.claim.left.iter().any(|left| left == id.as_str())
+    }
+
+    /// The claim on the thread, with one more answer. Whoever takes the thread up at the same time finds it changed. A run
+    /// that has the thread keeps it, and finds the answer when its superstep stops.
+    pub(crate) fn claim_with(
+        &self,
+        id: &InterruptId,
+        answer: &Value,
+    ) -> Result<TaskWrites, superstep_checkpoint::Error> {
+        let mut claim = self.pending.claim.clone();
+        claim.answers.insert(id.to_string(), answer.clone());
+        if !self.is_left(id) {
+            claim.left.push(id.to_string());
+        }
+        let claimed = claim_of(&claim)?;
+        let writer = TaskWrites::new(TaskId::CLAIM, "", vec![(RESUME.into(), claimed)]);
+        Ok(writer.expecting(RESUME, claim.stored.clone()))
+    }
+
+    /// The namespace of a triggered task. The name of a dispatched node does not stand in its path.
+    fn namespace(&self, task: TaskId, path: &str) -> Option<String> {
+        let node = match ids::pulled(path) {
+            Some(node) => node.to_owned(),
+            None => self.dispatched(ids::pushed(path)?)?,
+        };
+        Some(ids::task_ns(&ids::place("", &node), task))
+    }
+
+    fn dispatched(&self, nth: usize) -> Option<String> {
+        match self.packets.as_ref()?.as_list()?.get(nth)? {
+            Value::Ext(ext) => match &**ext {
+                Ext::Send(packet) => Some(packet.node.clone()),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}

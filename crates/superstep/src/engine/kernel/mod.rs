@@ -1,0 +1,8 @@
+//! The state of a thread in memory, and the two pure functions on it: which tasks are due, and what their writes make of it.
+//!
+//! Knows no other room of the engine. Nothing here awaits, allocates ids or looks at a clock.
+
+pub(in crate::engine) mod apply;
+pub(in crate::engine) mod head;
+pub(in crate::engine) mod layout;
+pub(in crate::engine) mod plan;

@@ -1,0 +1,9 @@
+//! What a node may do while it runs: emit, ask, call, and run other graphs.
+//!
+//! A task changes no head: what it does is in its superstep until the barrier.
+
+pub(in crate::engine) mod handle;
+pub(in crate::engine) mod handover;
+pub(in crate::engine) mod interrupt;
+pub(in crate::engine) mod nest;
+pub(in crate::engine) mod probe;

@@ -1,0 +1,8 @@
+//! Telling readers of streams and operators what happens: events, their queue, spans.
+//!
+//! Changes nothing it tells of.
+
+pub(in crate::engine) mod emit;
+pub(in crate::engine) mod queue;
+pub(in crate::engine) mod sink;
+pub(in crate::engine) mod span;

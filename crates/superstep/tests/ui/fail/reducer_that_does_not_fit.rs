@@ -1,4 +1,4 @@
-//! A reducer that does not fit its field is one error, at the reducer.
+//! A reducer that does not fit its field is told of at the reducer.
 use superstep::prelude::*;
 
 #[derive(State, Clone, Default)]

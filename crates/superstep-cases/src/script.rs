@@ -304,7 +304,7 @@ impl Script {
                 && at.get("next").is_none_or(|want| *want == next)
         });
         let nth = usize::try_from(at["history"].as_u64().unwrap_or(0)).unwrap_or(usize::MAX);
-        match matching.map(|state| state.standing.config).nth(nth) {
+        match matching.map(|state| state.info.config).nth(nth) {
             Some(config) => Ok(config),
             None => no_reference(format!("no checkpoint matches {at}")),
         }
@@ -496,8 +496,8 @@ fn change(call: &Json) -> Result<StateUpdate, Stop> {
 fn inner_of(state: &RawSnapshot, name: &str) -> Result<CheckpointRef, Stop> {
     let found = state.tasks.iter().find(|task| &*task.name == name && task.state.is_some());
     match found.and_then(|task| task.state.as_ref()) {
-        Some(superstep::Inner::At(at)) => Ok(at.clone()),
-        Some(superstep::Inner::Snapshot(inner)) => Ok(inner.config.clone()),
+        Some(superstep::SubgraphState::At(at)) => Ok(at.clone()),
+        Some(superstep::SubgraphState::Snapshot(inner)) => Ok(inner.config.clone()),
         _ => no_reference(format!("no task `{name}` with a state")),
     }
 }

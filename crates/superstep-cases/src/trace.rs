@@ -3,7 +3,8 @@
 use serde_json::{Map as JsonMap, Value as Json, json};
 use superstep::checkpoint::{Ext, Interrupt, Metadata, PendingWrite, Stored, TaskId, Value};
 use superstep::{
-    CheckpointRef, Data, Event, Inner, Mode, RawSnapshot, RunError, TaskSnapshot, UpdatesEvent,
+    CheckpointRef, Data, Event, Mode, RawSnapshot, RunError, SubgraphState, TaskSnapshot,
+    UpdatesEvent,
 };
 
 use crate::normalise::sort_text;
@@ -80,8 +81,8 @@ fn task_entry(task: &TaskSnapshot) -> Json {
         "result": task.result.as_ref().map(encode),
         "state": match &task.state {
             None => Json::Null,
-            Some(Inner::At(at)) => config_entry(at),
-            Some(Inner::Snapshot(snapshot)) => snapshot_entry(snapshot),
+            Some(SubgraphState::At(at)) => config_entry(at),
+            Some(SubgraphState::Snapshot(snapshot)) => snapshot_entry(snapshot),
             Some(_) => Json::Null,
         },
     })

@@ -66,7 +66,7 @@ use superstep_checkpoint::{
 };
 
 use worker::{Opening, Workers};
-use writer::Lasting;
+use writer::Survives;
 
 /// Keeps checkpoints in an SQLite file. Clones share their connections.
 ///
@@ -75,7 +75,7 @@ use writer::Lasting;
 pub struct SqliteSaver {
     workers: Arc<Workers>,
     /// How long the steps of runs have to last.
-    lasting: Lasting,
+    lasting: Survives,
     storage: StorageId,
     /// Whether looking at threads may change the list of them.
     keeps_verdicts: bool,
@@ -88,7 +88,7 @@ impl SqliteSaver {
     fn new(workers: Workers) -> Self {
         let workers = Arc::new(workers);
         let storage = StorageId::shared(&workers);
-        Self { workers, lasting: Lasting::Machine, storage, keeps_verdicts: true }
+        Self { workers, lasting: Survives::Machine, storage, keeps_verdicts: true }
     }
 
     /// A saver on an open file. The same file opened a second time is the same storage.
@@ -201,8 +201,8 @@ impl Checkpointer for SqliteSaver {
     }
 
     fn relaxed(&self) -> Option<Self> {
-        let relaxed = || Self { lasting: Lasting::Process, ..self.clone() };
-        (self.lasting == Lasting::Machine).then(relaxed)
+        let relaxed = || Self { lasting: Survives::Process, ..self.clone() };
+        (self.lasting == Survives::Machine).then(relaxed)
     }
 
     fn storage(&self) -> Option<StorageId> {
@@ -291,7 +291,7 @@ impl Checkpointer for SqliteSaver {
             for some in listed.unsettled.chunks(SETTLED_AT_ONCE) {
                 let some = some.to_vec();
                 let settle = move |db: &Connection| threads::settle(db, &some);
-                self.workers.write_to_last(Lasting::Process, settle).await?;
+                self.workers.write_to_last(Survives::Process, settle).await?;
             }
         }
         Ok(listed.page)

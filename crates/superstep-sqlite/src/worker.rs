@@ -20,7 +20,7 @@ use crate::log::{Log, copy_on_request};
 use crate::options::{SqliteOptions, Synchronous};
 use crate::patience::Patience;
 use crate::schema;
-use crate::writer::{Lasting, Writer, say};
+use crate::writer::{Survives, Writer, say};
 
 /// Whether a database is made if it is not there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,11 +134,11 @@ impl Workers {
         T: Send + 'static,
         F: Fn(&Connection) -> Result<T, Error> + Send + 'static,
     {
-        self.write_to_last(Lasting::Machine, work).await
+        self.write_to_last(Survives::Machine, work).await
     }
 
     /// As [`write`](Self::write), but what was changed need not last longer than it says.
-    pub(crate) async fn write_to_last<T, F>(&self, lasting: Lasting, work: F) -> Result<T, Error>
+    pub(crate) async fn write_to_last<T, F>(&self, lasting: Survives, work: F) -> Result<T, Error>
     where
         T: Send + 'static,
         F: Fn(&Connection) -> Result<T, Error> + Send + 'static,
@@ -317,7 +317,7 @@ pub(crate) enum Purpose {
     /// To see one state of the database.
     Look,
     /// To change it, in a way that has to get so far.
-    Change(Lasting),
+    Change(Survives),
 }
 
 /// Something to be done on a connection, and someone who waits for it.

@@ -27,7 +27,7 @@ const BEHIND_MAX: Duration = Duration::from_millis(100);
 
 /// What has to be over before something that was committed may be lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Lasting {
+pub(crate) enum Survives {
     /// This process, and a moment.
     Process,
     Machine,
@@ -44,7 +44,7 @@ pub(crate) struct Writer<'a> {
     awake: Arc<AtomicBool>,
     fault: Fault,
     /// How far commits get now.
-    reach: Lasting,
+    reach: Survives,
     /// Since when there is something that is committed and perhaps not on the disk.
     behind: Option<Instant>,
 }
@@ -52,7 +52,7 @@ pub(crate) struct Writer<'a> {
 impl<'a> Writer<'a> {
     /// For a connection whose commits get to the disk if there is a `file`.
     pub(crate) fn new(db: &'a Connection, Written { log, file, awake, fault }: Written) -> Self {
-        Self { db, log, file, awake, fault, reach: Lasting::Machine, behind: None }
+        Self { db, log, file, awake, fault, reach: Survives::Machine, behind: None }
     }
 
     /// Does everything that comes, until nothing more can come.
@@ -152,11 +152,11 @@ impl<'a> Writer<'a> {
     /// Sees that what these change gets as far as it has to.
     fn reach(&mut self, jobs: &[Box<dyn Job>]) -> Result<(), Error> {
         let overdue = self.behind.is_some_and(|since| since.elapsed() >= BEHIND_MAX);
-        let lasting = Purpose::Change(Lasting::Machine);
+        let lasting = Purpose::Change(Survives::Machine);
         let lasting = jobs.iter().any(|job| job.purpose() == lasting);
         let (reach, synchronous) = match overdue || lasting {
-            true => (Lasting::Machine, "FULL"),
-            false => (Lasting::Process, "NORMAL"),
+            true => (Survives::Machine, "FULL"),
+            false => (Survives::Process, "NORMAL"),
         };
         if self.file.is_some() && self.reach != reach {
             let set = self.db.pragma_update(None, "synchronous", synchronous);
@@ -169,9 +169,9 @@ impl<'a> Writer<'a> {
     /// Takes note of a commit. One that gets to the disk takes along whatever is in the log before it.
     fn note(&mut self, committed: bool) {
         match self.reach {
-            Lasting::Machine if committed => self.behind = None,
-            Lasting::Process => drop(self.behind.get_or_insert_with(Instant::now)),
-            Lasting::Machine => {}
+            Survives::Machine if committed => self.behind = None,
+            Survives::Process => drop(self.behind.get_or_insert_with(Instant::now)),
+            Survives::Machine => {}
         }
     }
 }

@@ -133,21 +133,21 @@ pub mod checkpoint {
 
 pub use answer::{answer, replace_answer};
 pub use engine::{Asking, CheckpointIds, Task};
-pub use error::{CompileError, NodeError, RunError};
-pub use graph::{
-    BreakAt, CachePolicy, CompiledGraph, Drawing, Edge, Memory, RetryPolicy, StateGraph, Subgraph,
-    Targets, TimeoutPolicy,
+pub use engine::{BreakAt, CachePolicy, Memory, RetryPolicy, TimeoutPolicy};
+pub use engine::{
+    CheckpointInfo, CheckpointRef, Data, DebugEvent, Durability, Event, Interrupted, MessageEvent,
+    Mode, Outcome, RawSnapshot, RunControl, SubgraphState, TaskEnd, TaskSnapshot, TaskStart,
+    UpdatesEvent, ValuesEvent,
 };
+pub use error::{CompileError, NodeError, RunError};
+pub use graph::{CompiledGraph, Drawing, Edge, StateGraph, Subgraph, Targets};
 pub use node::{
     AnyNode, Arg, Command, Ctx, Dispatch, Failure, Goto, In, IntoNode, IntoOutput, Output,
     ParentCommand, View,
 };
 pub use run::{
-    AnyEvent, AnyGraph, AnyRun, AnyThread, CheckpointRef, Data, DebugEvent, Durability, Event,
-    GetState, History, Inner, Input, Interrupted, IntoInput, MessageEvent, Mode, Outcome,
-    RawSnapshot, Request, Run, RunControl, RunEvents, RunStream, Schemas, SharedRun, Snapshot,
-    Standing, StateUpdate, TaskEnd, TaskSnapshot, TaskStart, Thread, UpdateState, UpdatesEvent,
-    ValuesEvent,
+    AnyEvent, AnyGraph, AnyRun, AnyThread, GetState, History, Input, IntoInput, Request, Run,
+    RunEvents, RunStream, Schemas, SharedRun, Snapshot, StateUpdate, Thread, UpdateState,
 };
 pub use state::State;
 #[cfg(feature = "derive")]

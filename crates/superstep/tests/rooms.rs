@@ -32,6 +32,20 @@ fn a_room_knows_only_what_it_may() {
     assert!(found.is_empty(), "{found:#?}");
 }
 
+/// The typed faces are built on the engine, not the other way round.
+#[test]
+fn the_engine_knows_nothing_that_is_built_on_it() {
+    let engine = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/engine");
+    let mut found = Vec::new();
+    for file in sources(&engine) {
+        let text = fs::read_to_string(&file).expect("a file");
+        let named = ["run", "graph", "func"].into_iter();
+        let named = named.filter(|room| text.contains(&format!("crate::{room}::")));
+        found.extend(named.map(|room| format!("{} names {room}", file.display())));
+    }
+    assert!(found.is_empty(), "{found:#?}");
+}
+
 /// What awaits, has a clock or makes ids can be told by its words.
 #[test]
 fn the_kernel_is_pure() {

@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde_json::{Map, Value as Json, json};
 use superstep::checkpoint::{AnyCheckpointer, Interrupt, MemorySaver};
 use superstep::{
-    AnyEvent, AnyGraph, AnyThread, BreakAt, Durability, Inner, Mode, Outcome, RawSnapshot, Request,
-    RunError,
+    AnyEvent, AnyGraph, AnyThread, BreakAt, Durability, Mode, Outcome, RawSnapshot, Request,
+    RunError, SubgraphState,
 };
 use tokio::time::Instant;
 
@@ -242,7 +242,7 @@ fn parts(state: &RawSnapshot) -> (Option<Json>, Object) {
 pub(crate) fn open_questions(state: &RawSnapshot, found: &mut Object) {
     for task in &state.tasks {
         let before = found.len();
-        if let Some(Inner::Snapshot(inner)) = &task.state {
+        if let Some(SubgraphState::Snapshot(inner)) = &task.state {
             open_questions(inner, found);
         }
         if found.len() == before && !task.interrupts.is_empty() {

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use superstep_checkpoint::Error;
 use tokio::sync::oneshot;
 
-use super::{BEHIND_MAX, Lasting, Writer, apart};
+use super::{BEHIND_MAX, Survives, Writer, apart};
 use crate::worker::{Done, Fault, Job, Purpose, Request, Written};
 
 type Work = Box<dyn Fn(&Connection) -> Result<(), Error> + Send>;
@@ -36,7 +36,8 @@ fn notes(db: &Connection) -> Vec<i64> {
 fn request(
     work: impl Fn(&Connection) -> Result<(), Error> + Send + 'static,
 ) -> (Box<dyn Job>, Answer) {
-    let (request, answer) = Request::new(Purpose::Change(Lasting::Machine), Box::new(work) as Work);
+    let (request, answer) =
+        Request::new(Purpose::Change(Survives::Machine), Box::new(work) as Work);
     (Box::new(request), answer)
 }
 
@@ -126,7 +127,7 @@ fn reach(db: &Connection) -> i64 {
 }
 
 /// Commits requests, each of which is refused unless the commit gets as far as is expected.
-fn commit(writer: &mut Writer<'_>, all: &[Lasting], expected: i64) {
+fn commit(writer: &mut Writer<'_>, all: &[Survives], expected: i64) {
     let (jobs, answers): (Vec<_>, Vec<_>) = all
         .iter()
         .map(|lasting| {
@@ -166,11 +167,11 @@ impl Drop for Log {
 fn a_commit_gets_to_the_disk_if_anything_in_it_has_to() {
     let (db, log) = (database(), Log::new("any"));
     let mut writer = Writer::new(&db, Written { file: Some(log.0.clone()), ..nowhere() });
-    commit(&mut writer, &[Lasting::Process, Lasting::Process], 1);
+    commit(&mut writer, &[Survives::Process, Survives::Process], 1);
     assert!(writer.behind.is_some());
-    commit(&mut writer, &[Lasting::Process, Lasting::Machine], 2);
+    commit(&mut writer, &[Survives::Process, Survives::Machine], 2);
     assert!(writer.behind.is_none(), "what was in the log before went along");
-    commit(&mut writer, &[Lasting::Process], 1);
+    commit(&mut writer, &[Survives::Process], 1);
 }
 
 #[test]
@@ -178,19 +179,19 @@ fn how_far_commits_get_is_left_alone_where_it_is_not_ours_to_change() {
     let db = database();
     let mut writer = Writer::new(&db, nowhere());
     let as_it_was = reach(&db);
-    commit(&mut writer, &[Lasting::Process], as_it_was);
-    commit(&mut writer, &[Lasting::Machine], as_it_was);
+    commit(&mut writer, &[Survives::Process], as_it_was);
+    commit(&mut writer, &[Survives::Machine], as_it_was);
 }
 
 #[test]
 fn what_is_not_on_the_disk_gets_there_soon() {
     let (db, log) = (database(), Log::new("soon"));
     let mut writer = Writer::new(&db, Written { file: Some(log.0.clone()), ..nowhere() });
-    commit(&mut writer, &[Lasting::Process], 1);
+    commit(&mut writer, &[Survives::Process], 1);
     writer.catch_up();
     assert!(writer.behind.is_none());
     writer.behind = Instant::now().checked_sub(BEHIND_MAX);
-    commit(&mut writer, &[Lasting::Process], 2);
+    commit(&mut writer, &[Survives::Process], 2);
     assert!(writer.behind.is_none());
 }
 
@@ -199,7 +200,7 @@ fn what_is_not_on_the_disk_gets_there_soon() {
 fn what_could_not_be_brought_to_the_disk_is_told_and_tried_again() {
     let (db, log) = (database(), Log::new("gone"));
     let mut writer = Writer::new(&db, Written { file: Some(log.0.clone()), ..nowhere() });
-    commit(&mut writer, &[Lasting::Process], 1);
+    commit(&mut writer, &[Survives::Process], 1);
     std::fs::remove_file(&log.0).expect("removed");
     writer.catch_up();
     assert!(writer.behind.is_some());

@@ -67,6 +67,20 @@ pub(crate) use task::probe::Way;
 pub(crate) use watch::emit::cache_key;
 pub(crate) use watch::sink::{Reader, Sink};
 
+pub use drive::control::{Durability, RunControl};
+pub use kernel::breakpoint::BreakAt;
+pub(crate) use kernel::breakpoint::{At, Breakpoints};
+pub use kernel::compiled::Memory;
+pub(crate) use kernel::compiled::{Compiled, DrawnEdge};
+pub(crate) use kernel::policy::NodeOptions;
+pub use kernel::policy::{CachePolicy, RetryPolicy, TimeoutPolicy};
+pub use outside::view::{CheckpointInfo, CheckpointRef, RawSnapshot, SubgraphState, TaskSnapshot};
+pub(crate) use watch::event::interrupt_value;
+pub use watch::event::{
+    Data, DebugEvent, Event, MessageEvent, Mode, TaskEnd, TaskStart, UpdatesEvent, ValuesEvent,
+};
+pub use watch::outcome::{Interrupted, Outcome};
+
 /// Names of writes that say what happened to a task.
 pub(crate) mod names {
     pub(crate) use super::stored::ids::PUSH;

@@ -17,8 +17,8 @@ use crate::engine::{
     Attempt, Inflight, Ran, Started, Suspension, Task, TaskFuture, Write, cache_key, keep_cached,
     look_up_cached, missed_cached, names, retry_after, run_watched,
 };
+use crate::engine::{CachePolicy, RetryPolicy, TimeoutPolicy};
 use crate::error::{NodeError, panic_text};
-use crate::graph::{CachePolicy, RetryPolicy, TimeoutPolicy};
 use crate::state::Payload;
 
 /// What a recorded call may return.

@@ -8,13 +8,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use superstep_checkpoint::{Value, from_value, to_value};
 
+use crate::engine::{Breakpoints, Compiled, Memory, NodeOptions, RetryPolicy, TimeoutPolicy};
 use crate::engine::{
     ControlKind, ControlSpec, END, Layout, NodeDef, Reads, START, TASKS, Task, needed_context,
 };
 use crate::error::NodeError;
-use crate::graph::{
-    Breakpoints, Compiled, CompiledGraph, Memory, NodeOptions, RetryPolicy, TimeoutPolicy, id_tail,
-};
+use crate::graph::{CompiledGraph, id_tail};
 use crate::node::{BoxFuture, Invocation, Node, Output};
 use crate::state::{ErasedSchema, Row, Schema, State, Writes};
 

@@ -2,9 +2,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::breakpoint::{At, BreakAt, Breakpoints};
-use super::compiled::{Compiled, Memory, Shape};
-use super::policy::{CachePolicy, NodeOptions, RetryPolicy, TimeoutPolicy};
+use super::compiled::Shape;
+use crate::engine::{At, BreakAt, Breakpoints};
+use crate::engine::{CachePolicy, NodeOptions, RetryPolicy, TimeoutPolicy};
+use crate::engine::{Compiled, Memory};
 use crate::engine::{END, START};
 use crate::node::{AnyNode, AnyRouter, IntoNode, IntoRouter, Node, View};
 use crate::state::{Schema, State};

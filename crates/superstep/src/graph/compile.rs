@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::builder::{Branch, NodeDecl, StateGraph, Targets};
-use super::compiled::{Compiled, CompiledGraph};
-use super::policy::NodeOptions;
+use super::compiled::CompiledGraph;
+use crate::engine::Compiled;
+use crate::engine::NodeOptions;
 use crate::engine::{
     ControlKind, ControlSpec, END, Layout, NodeDef, Reads, START, StartValue, TASKS,
     needed_context, not_an_update,

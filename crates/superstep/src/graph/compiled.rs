@@ -1,65 +1,15 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use superstep_checkpoint::{
     AnyCache, AnyCheckpointer, AnyStore, Cache, Checkpointer, Error, IdClock, Store, Value,
 };
 
-use super::breakpoint::Breakpoints;
-use crate::engine::{CheckpointIds, Context, Layout, cache_ns};
+use crate::engine::{CheckpointIds, Compiled, Context, cache_ns};
 use crate::error::RunError;
 use crate::run::{IntoInput, Run, Target, Thread};
 use crate::state::State;
-
-/// What a graph remembers when it runs inside a task of another graph.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Memory {
-    /// Each call begins anew, and a call that was interrupted goes on where it was.
-    #[default]
-    PerCall,
-    /// All calls on a thread continue one history.
-    PerThread,
-    /// Nothing is stored, of graphs inside it neither; a call that was interrupted begins anew.
-    Nothing,
-}
-
-/// A graph that was checked, without the type of its state.
-pub(crate) struct Compiled {
-    pub(crate) layout: Arc<Layout>,
-    pub(crate) breakpoints: Breakpoints,
-    pub(crate) step_timeout: Option<Duration>,
-    pub(crate) memory: Memory,
-    pub(crate) warnings: Vec<String>,
-    pub(crate) edges: Vec<super::draw::DrawnEdge>,
-    pub(crate) saver: Option<AnyCheckpointer>,
-    pub(crate) store: Option<AnyStore>,
-    pub(crate) cache: Option<AnyCache>,
-}
-
-impl Compiled {
-    fn with(&self, change: impl FnOnce(&mut Self)) -> Arc<Self> {
-        let mut copy = Self {
-            layout: self.layout.clone(),
-            breakpoints: self.breakpoints.clone(),
-            step_timeout: self.step_timeout,
-            memory: self.memory,
-            warnings: self.warnings.clone(),
-            edges: self.edges.clone(),
-            saver: self.saver.clone(),
-            store: self.store.clone(),
-            cache: self.cache.clone(),
-        };
-        change(&mut copy);
-        Arc::new(copy)
-    }
-
-    pub(crate) fn with_memory(&self, memory: Memory) -> Arc<Self> {
-        self.with(|graph| graph.memory = memory)
-    }
-}
 
 /// How the state of a graph becomes what the graph returns; `None` if it has returned nothing yet.
 pub(crate) type Shape<S, O> = fn(Arc<S>) -> Result<Option<O>, Error>;

@@ -6,20 +6,11 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::builder::StateGraph;
-use super::compiled::{Compiled, CompiledGraph};
+use super::compiled::CompiledGraph;
+use crate::engine::Compiled;
+use crate::engine::DrawnEdge;
 use crate::engine::{END, START};
 use crate::state::State;
-
-/// An edge as it is drawn.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct DrawnEdge {
-    pub(super) from: Arc<str>,
-    pub(super) to: Arc<str>,
-    /// Only sometimes followed.
-    pub(super) conditional: bool,
-    /// What the router answers, if that is not the name of the node.
-    pub(super) label: Option<Arc<str>>,
-}
 
 impl<S: State, O> StateGraph<S, O> {
     pub(super) fn drawn_edges(&self) -> Vec<DrawnEdge> {

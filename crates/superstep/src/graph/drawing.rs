@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
-use super::compiled::Compiled;
+use crate::engine::Compiled;
 use crate::engine::{END, START};
 
 /// The nodes and edges of a graph.

@@ -3,11 +3,13 @@ use std::sync::Arc;
 
 use superstep_checkpoint::Value;
 
-use super::compiled::{Compiled, CompiledGraph, Memory, Shape, returned};
+use super::compiled::{CompiledGraph, Shape, returned};
+use crate::engine::Outcome;
+use crate::engine::{Compiled, Memory};
 use crate::engine::{StartValue, Task, value_input};
 use crate::error::{NodeError, RunError};
 use crate::node::{AnyNode, BoxFuture, FromTask, IntoNode, IntoOutput, Invocation, Node, Output};
-use crate::run::{InputKind, IntoInput, Outcome, refused_input};
+use crate::run::{InputKind, IntoInput, refused_input};
 use crate::state::{State, Writes};
 
 /// A graph as a node of another, with functions that lead in and out of it.

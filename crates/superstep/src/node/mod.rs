@@ -60,7 +60,7 @@ pub(crate) trait Node: Send + Sync {
     }
 
     /// The graph it runs, if it is one.
-    fn subgraph(&self) -> Option<Arc<crate::graph::Compiled>> {
+    fn subgraph(&self) -> Option<Arc<crate::engine::Compiled>> {
         None
     }
 }

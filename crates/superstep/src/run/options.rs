@@ -3,15 +3,16 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use superstep_checkpoint::{CheckpointId, Error, Value};
 
-use super::control::{Durability, RunControl};
 use super::input::{Input, InputKind};
-use super::outcome::{Interrupted, Outcome};
-use super::snapshot::CheckpointRef;
+use crate::engine::CheckpointRef;
 use crate::engine::{
     self, Context, Finish, How, Layout, Life, Opening, Replay, Run, Sink, StartValue, Task, drive,
 };
+use crate::engine::{At, Breakpoints, Compiled};
+use crate::engine::{Durability, RunControl};
+use crate::engine::{Interrupted, Outcome};
 use crate::error::{RunError, nearest};
-use crate::graph::{At, Breakpoints, Compiled, CompiledGraph, Shape, returned};
+use crate::graph::{CompiledGraph, Shape, returned};
 use crate::state::State;
 
 /// Options of one run.

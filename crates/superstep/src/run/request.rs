@@ -6,14 +6,14 @@ use std::task::{Context, Poll};
 
 use superstep_checkpoint::Value;
 
-use super::control::{Durability, RunControl};
-use super::event::Mode;
 use super::input::Input;
 use super::options::{RunOptions, Target};
-use super::outcome::Outcome;
 use super::stream::RunStream;
+use crate::engine::BreakAt;
+use crate::engine::Mode;
+use crate::engine::Outcome;
+use crate::engine::{Durability, RunControl};
 use crate::error::RunError;
-use crate::graph::BreakAt;
 use crate::node::BoxFuture;
 use crate::state::State;
 

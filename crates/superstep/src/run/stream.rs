@@ -5,9 +5,9 @@ use std::task::{Context, Poll};
 
 use futures_core::Stream;
 
-use super::event::{Data, Event, Mode};
-use super::outcome::Outcome;
 use super::request::Request;
+use crate::engine::Outcome;
+use crate::engine::{Data, Event, Mode};
 use crate::engine::{Reader, Sink};
 use crate::error::RunError;
 use crate::node::BoxFuture;

@@ -14,10 +14,12 @@ use superstep_checkpoint::{
 use super::input::{Input, IntoInput};
 use super::options::Target;
 use super::request::Run;
-use super::snapshot::{CheckpointRef, RawSnapshot, Snapshot};
+use super::snapshot::Snapshot;
 use crate::engine::{self, Look, Seen, look, node_names};
+use crate::engine::{CheckpointRef, RawSnapshot};
+use crate::engine::{Compiled, Memory};
 use crate::error::RunError;
-use crate::graph::{Compiled, CompiledGraph, Memory};
+use crate::graph::CompiledGraph;
 use crate::node::{BoxFuture, IntoOutput};
 use crate::state::State;
 

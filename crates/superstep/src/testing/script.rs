@@ -3,8 +3,9 @@ use std::fmt;
 use serde::Serialize;
 use superstep_checkpoint::{Interrupt, Value, to_value};
 
+use crate::engine::{Durability, Outcome};
 use crate::error::RunError;
-use crate::run::{Durability, Input, IntoInput, Outcome, Thread};
+use crate::run::{Input, IntoInput, Thread};
 use crate::state::State;
 
 /// Answers to the questions of a graph, for whoever runs it in a test.

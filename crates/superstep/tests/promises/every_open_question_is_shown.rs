@@ -23,12 +23,12 @@ async fn of_calls_at_the_same_time() {
     let thread = in_memory(flow.compile(), &World::new()).thread("1");
     let open = questions(thread.start(()).await);
     assert_eq!(texts(&open), ["a?", "b?"]);
-    let shown = thread.get_state().raw().await.expect("a look").standing.interrupts;
+    let shown = thread.get_state().raw().await.expect("a look").info.interrupts;
     assert_eq!(shown, open, "the snapshot shows what the run returned");
 
     let left = questions(thread.resume_all([(open[1].id.clone(), "B")]).await);
     assert_eq!(left, open[..1], "the other one stays, under its id");
-    let shown = thread.get_state().raw().await.expect("a look").standing.interrupts;
+    let shown = thread.get_state().raw().await.expect("a look").info.interrupts;
     assert_eq!(shown, left);
     let answers = done(thread.resume("A").await);
     assert_eq!(answers, ["A", "B"]);

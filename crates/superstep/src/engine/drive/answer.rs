@@ -6,6 +6,7 @@ use superstep_checkpoint::{
     Blob, Error, Ext, Interrupt, InterruptId, Map, Query, Stored, TaskId, TaskWrites, Value,
 };
 
+use crate::engine::drive::control::Durability;
 use crate::engine::drive::driver::{CommandInput, Driver, Input, Resume};
 use crate::engine::drive::open::Start;
 use crate::engine::drive::run::Answer;
@@ -19,7 +20,6 @@ use crate::engine::stored::pending::{Claim, Pending};
 use crate::engine::stored::record::RESUME;
 use crate::engine::stored::slots::{self, Unstorable};
 use crate::error::RunError;
-use crate::run::Durability;
 use crate::state::Unfit;
 
 /// A question that waits for an answer.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 use superstep_checkpoint::{Blob, Put, Source, TaskId, TaskWrites, Value};
 
+use crate::engine::drive::control::Durability;
 use crate::engine::drive::driver::{Driver, Spare};
 use crate::engine::kernel::apply::{Actor, Applied, ApplyError, Fault, apply};
 use crate::engine::kernel::head::Write;
@@ -15,21 +16,20 @@ use crate::engine::step::superstep::Superstep;
 use crate::engine::stored::record;
 use crate::engine::stored::slots::Unstorable;
 use crate::error::{Code, RunError};
-use crate::run::Durability;
 use crate::state::Kind;
 
 /// The tasks of a superstep with their writes. Most supersteps have one.
-type Ran = SmallVec<[Applied; 1]>;
+type AppliedTasks = SmallVec<[Applied; 1]>;
 
 /// A superstep whose writes are folded in, until it is known that what came of them can be stored.
 pub(in crate::engine) struct Folded {
     superstep: Arc<Superstep>,
     entries: Vec<Entry>,
-    tasks: Ran,
+    tasks: AppliedTasks,
 }
 
 /// Writes that cannot be applied, with the tasks that made them.
-pub(in crate::engine) struct Unfit {
+pub(in crate::engine) struct FailedBarrier {
     error: Box<ApplyError>,
     entries: Vec<Entry>,
 }
@@ -40,7 +40,7 @@ impl Driver {
         &mut self,
         superstep: Arc<Superstep>,
         mut entries: Vec<Entry>,
-    ) -> Result<Folded, Unfit> {
+    ) -> Result<Folded, FailedBarrier> {
         let mut tasks = self.applied(&superstep, &mut entries);
         if self.setting.saver.is_some() {
             self.note_overwrites(&tasks);
@@ -48,7 +48,7 @@ impl Driver {
         // Storing at the end stores the head, so it must not be left half changed.
         let undo = self.setting.run.durability == Durability::Exit;
         if let Err(error) = apply(&self.setting.layout, &mut self.head, &mut tasks, undo) {
-            return Err(Unfit { error, entries });
+            return Err(FailedBarrier { error, entries });
         }
         self.setting.emitter.values_if_changed(&self.head);
         if !self.pending.is_clear() {
@@ -63,7 +63,10 @@ impl Driver {
     }
 
     /// Ends a superstep: makes the head the one that the next superstep starts from, and returns what there is to store.
-    pub(in crate::engine) fn commit(&mut self, folded: Folded) -> Result<Option<Put>, Unfit> {
+    pub(in crate::engine) fn commit(
+        &mut self,
+        folded: Folded,
+    ) -> Result<Option<Put>, FailedBarrier> {
         let Folded { superstep, mut entries, mut tasks } = folded;
         let before = (self.id, self.step);
         let mut put = None;
@@ -72,7 +75,7 @@ impl Driver {
                 Ok(recorded) => put = recorded,
                 Err(unstorable) => {
                     (self.id, self.step) = before;
-                    return Err(Unfit { error: self.unstorable(unstorable), entries });
+                    return Err(FailedBarrier { error: self.unstorable(unstorable), entries });
                 }
             }
         }
@@ -108,9 +111,13 @@ impl Driver {
     }
 
     /// The tasks of a superstep in the order in which their writes are folded. The entries are sorted alike.
-    pub(in crate::engine) fn applied(&self, superstep: &Superstep, entries: &mut [Entry]) -> Ran {
+    pub(in crate::engine) fn applied(
+        &self,
+        superstep: &Superstep,
+        entries: &mut [Entry],
+    ) -> AppliedTasks {
         let mut tasks = match entries {
-            [entry] => Ran::from_buf([entry.applied()]),
+            [entry] => AppliedTasks::from_buf([entry.applied()]),
             entries => {
                 entries.sort_by(|a, b| a.order().cmp(&b.order()));
                 entries.iter_mut().map(Entry::applied).collect()
@@ -134,8 +141,8 @@ impl Driver {
     }
 
     /// Writes that cannot be applied are taken back, so that their tasks can run again.
-    pub(in crate::engine) async fn fail_barrier(&mut self, unfit: Unfit) -> RunError {
-        let Unfit { error, entries: ran } = &unfit;
+    pub(in crate::engine) async fn fail_barrier(&mut self, unfit: FailedBarrier) -> RunError {
+        let FailedBarrier { error, entries: ran } = &unfit;
         let names: Vec<_> = ran.iter().map(|entry| entry.task.inner.name.clone()).collect();
         let failed = apply_error(error, &names, self.step);
         let undo = self.setting.run.durability == Durability::Exit;

@@ -10,9 +10,12 @@ use superstep_checkpoint::{
 use tracing::{Instrument, Span};
 
 use crate::engine::drive::at_exit::AtExit;
+use crate::engine::drive::control::Durability;
 use crate::engine::drive::live::Alive;
 use crate::engine::drive::run::Run;
 use crate::engine::kernel::apply::apply;
+use crate::engine::kernel::breakpoint::Breakpoints;
+use crate::engine::kernel::compiled::Compiled;
 use crate::engine::kernel::head::{Head, StartValue, Write};
 use crate::engine::kernel::plan::plan_each;
 use crate::engine::step::entry::Entry;
@@ -26,9 +29,7 @@ use crate::engine::stored::slots;
 use crate::engine::watch::emit::Emitter;
 use crate::engine::watch::span;
 use crate::error::RunError;
-use crate::graph::{Breakpoints, Compiled};
 use crate::node::{Goto, Output};
-use crate::run::Durability;
 use crate::state::{Payload, Writes};
 
 /// The recursion limit of a run that was given none.
@@ -418,7 +419,11 @@ impl Driver {
     }
 
     /// Whether a breakpoint holds: something changed since the last stop, and one of the nodes is listed.
-    fn stops_at(&self, nodes: &crate::graph::At, mut running: impl Iterator<Item = usize>) -> bool {
+    fn stops_at(
+        &self,
+        nodes: &crate::engine::kernel::breakpoint::At,
+        mut running: impl Iterator<Item = usize>,
+    ) -> bool {
         if nodes.is_empty() {
             return false;
         }

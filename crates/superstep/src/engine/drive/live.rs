@@ -19,9 +19,9 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// A thread, and where it is kept.
 type Key = (StorageId, Arc<str>);
 
-static ALIVE: LazyLock<Mutex<HashMap<Key, Entry>>> = LazyLock::new(Mutex::default);
+static ALIVE: LazyLock<Mutex<HashMap<Key, LiveThread>>> = LazyLock::new(Mutex::default);
 
-struct Entry {
+struct LiveThread {
     since: SystemTime,
     /// Somebody drives the run. If not, it was dropped, and nodes of it have not noticed yet.
     driven: bool,
@@ -55,7 +55,7 @@ impl Alive {
                 let mut alive = lock(&ALIVE);
                 match alive.get_mut(&key) {
                     None => {
-                        let entry = Entry {
+                        let entry = LiveThread {
                             since: SystemTime::now(),
                             driven: true,
                             spawned: 0,
@@ -64,10 +64,10 @@ impl Alive {
                         alive.insert(key.clone(), entry);
                         return Ok(Arc::new(Self { key }));
                     }
-                    Some(Entry { since, driven: true, .. }) => {
+                    Some(LiveThread { since, driven: true, .. }) => {
                         return Err(busy(*since));
                     }
-                    Some(Entry { ended, since, .. }) => {
+                    Some(LiveThread { ended, since, .. }) => {
                         let ended = ended.get_or_insert_default().clone().notified_owned();
                         let mut ended = Box::pin(ended);
                         // From here on nothing is missed.
@@ -106,7 +106,7 @@ impl Drop for Spawned {
     }
 }
 
-fn leave(key: &Key, change: impl FnOnce(&mut Entry)) {
+fn leave(key: &Key, change: impl FnOnce(&mut LiveThread)) {
     let mut alive = lock(&ALIVE);
     let Some(entry) = alive.get_mut(key) else { return };
     change(entry);

@@ -5,6 +5,7 @@
 pub(in crate::engine) mod answer;
 pub(in crate::engine) mod at_exit;
 pub(in crate::engine) mod barrier;
+pub(in crate::engine) mod control;
 pub(in crate::engine) mod driver;
 pub(in crate::engine) mod live;
 pub(in crate::engine) mod open;

@@ -10,12 +10,13 @@ use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 use superstep_checkpoint::{AnyCache, AnyStore, CheckpointId, IdClock, InterruptId, Value};
 
+use crate::engine::drive::control::{Durability, RunControl};
 use crate::engine::drive::live::Life;
 use crate::engine::kernel::layout::Layout;
 use crate::engine::step::superstep::lock;
+use crate::engine::watch::event::Mode;
 use crate::engine::watch::sink::Sink;
 use crate::error::RunError;
-use crate::run::{Durability, Mode, RunControl};
 
 /// One drive of a thread, with all the graphs that take part in it.
 pub(crate) struct Run {

@@ -11,6 +11,7 @@ use tracing::Instrument;
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::engine::drive::at_exit::{AtExit, Beside, Left};
+use crate::engine::drive::control::Durability;
 use crate::engine::drive::driver::Driver;
 use crate::engine::step::futures::Saving;
 use crate::engine::step::superstep::{Gate, lock};
@@ -19,7 +20,6 @@ use crate::engine::stored::record;
 use crate::engine::stored::slots::Unstorable;
 use crate::engine::watch::span;
 use crate::error::RunError;
-use crate::run::Durability;
 
 impl Driver {
     /// Makes the checkpoint of the head as it is, and stores it.

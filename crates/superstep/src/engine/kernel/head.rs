@@ -182,7 +182,7 @@ impl Control {
 
 /// What changed since the last checkpoint, so that the next one need not look at what did not.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct News {
+pub(crate) struct Changes {
     /// Slots that got a new version.
     pub(crate) slots: Vec<Slot>,
     /// Nodes that ran.
@@ -195,7 +195,7 @@ pub(crate) struct News {
     pub(crate) interrupt: bool,
 }
 
-impl News {
+impl Changes {
     pub(crate) fn clear(&mut self) {
         self.slots.clear();
         self.nodes.clear();
@@ -227,7 +227,7 @@ pub(crate) struct Head {
     /// Slots that hold something which an idle superstep empties.
     pub(crate) volatile: Vec<Slot>,
     /// What changed since the last checkpoint.
-    pub(crate) news: News,
+    pub(crate) news: Changes,
     /// The channels that the last superstep wrote, each with the position of a task that did.
     pub(crate) wrote: SmallVec<[(usize, usize); 2]>,
 }
@@ -246,7 +246,7 @@ impl Head {
             seen_interrupt: None,
             updated: None,
             volatile: Vec::new(),
-            news: News::default(),
+            news: Changes::default(),
             wrote: SmallVec::new(),
         }
     }

@@ -4,7 +4,8 @@ use std::any::TypeId;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use crate::graph::{Compiled, NodeOptions};
+use crate::engine::kernel::compiled::Compiled;
+use crate::engine::kernel::policy::NodeOptions;
 use crate::node::{Node, Router};
 use crate::state::{ErasedSchema, Kind, Managed, Spec};
 

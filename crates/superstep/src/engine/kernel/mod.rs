@@ -3,6 +3,9 @@
 //! Knows no other room of the engine. Nothing here awaits, allocates ids or looks at a clock.
 
 pub(in crate::engine) mod apply;
+pub(in crate::engine) mod breakpoint;
+pub(in crate::engine) mod compiled;
 pub(in crate::engine) mod head;
 pub(in crate::engine) mod layout;
 pub(in crate::engine) mod plan;
+pub(in crate::engine) mod policy;

@@ -2,3 +2,4 @@
 
 pub(in crate::engine) mod snapshot;
 pub(in crate::engine) mod update;
+pub(in crate::engine) mod view;

@@ -9,12 +9,17 @@ use superstep_checkpoint::{
 };
 
 use crate::engine::Layout;
+use crate::engine::drive::control::{Durability, RunControl};
 use crate::engine::drive::driver::Driver;
 use crate::engine::drive::live::Life;
 use crate::engine::drive::run::{Context, Run};
 use crate::engine::kernel::apply::{Actor, Applied, apply};
+use crate::engine::kernel::compiled::{Compiled, Memory};
 use crate::engine::kernel::head::Head;
 use crate::engine::kernel::plan::plan;
+use crate::engine::outside::view::{
+    CheckpointInfo, CheckpointRef, RawSnapshot, SubgraphState, TaskSnapshot,
+};
 use crate::engine::step::entry::Entry;
 use crate::engine::step::superstep::{Setting, Superstep};
 use crate::engine::stored::ids;
@@ -23,11 +28,7 @@ use crate::engine::stored::record::Recorder;
 use crate::engine::stored::slots;
 use crate::engine::watch::emit::{Emitter, snapshot_result};
 use crate::error::RunError;
-use crate::graph::{Compiled, Memory};
 use crate::node::BoxFuture;
-use crate::run::{
-    CheckpointRef, Durability, Inner, RawSnapshot, RunControl, Standing, TaskSnapshot,
-};
 
 /// How to look at a checkpoint.
 #[derive(Clone)]
@@ -49,13 +50,13 @@ pub(crate) fn look(
     Box::pin(async move {
         let layout = look.graph.layout.clone();
         let Some(stored) = stored else {
-            return Ok(Seen { head: Head::new(&layout), standing: nothing(at), layout });
+            return Ok(Seen { head: Head::new(&layout), info: nothing(at), layout });
         };
         let mut recorder = Recorder::new(&layout);
         let mut head = recorder.load(&layout, &stored, &look.saver).await?;
         let pending = Pending::from_stored(&stored.writes)?;
         // What a command has triggered is next; in history, what was next before the command.
-        let superstep = quiet_superstep(&look.graph, look.saver.clone(), Quiet::from(&stored));
+        let superstep = quiet_superstep(&look.graph, look.saver.clone(), DryRun::from(&stored));
         head.updated = None;
         let before = plan(&layout, &head);
         apply_commands(&layout, &mut head, &pending)?;
@@ -76,7 +77,7 @@ pub(crate) fn look(
             head = with_finished(&layout, head, &entries, &pending)?;
         }
         let interrupts = tasks.iter().flat_map(|task| task.interrupts.clone()).collect();
-        let standing = Standing {
+        let info = CheckpointInfo {
             next,
             config: reference(&stored.thread, &stored.ns, stored.checkpoint.id, &stored.metadata),
             parent: stored
@@ -87,12 +88,12 @@ pub(crate) fn look(
             tasks,
             interrupts,
         };
-        Ok(Seen { head, standing, layout })
+        Ok(Seen { head, info, layout })
     })
 }
 
-fn nothing(config: CheckpointRef) -> Standing {
-    Standing {
+fn nothing(config: CheckpointRef) -> CheckpointInfo {
+    CheckpointInfo {
         next: Vec::new(),
         config,
         parent: None,
@@ -224,11 +225,11 @@ async fn inner_state(
     entry: &Entry,
     graph: Arc<Compiled>,
     thread: &Arc<str>,
-) -> Result<Inner, RunError> {
+) -> Result<SubgraphState, RunError> {
     let ns = entry.task.namespace_shared();
     let at = CheckpointRef::latest(thread.clone()).in_namespace(ns.clone());
     if !look.subgraphs {
-        return Ok(Inner::At(at));
+        return Ok(SubgraphState::At(at));
     }
     let ns: Arc<str> = match graph.memory {
         Memory::PerThread => ids::without_task_ids(&ns).into(),
@@ -237,11 +238,11 @@ async fn inner_state(
     let stored = look.saver.get(thread, &ns, None).await?;
     let inside = Look { graph, live: true, ..look.clone() };
     let seen = self::look(inside, at.in_namespace(ns), stored).await?;
-    Ok(Inner::Snapshot(Box::new(seen.into_raw()?)))
+    Ok(SubgraphState::Snapshot(Box::new(seen.into_raw()?)))
 }
 
 /// Where a superstep is in which nothing runs.
-pub(in crate::engine) struct Quiet {
+pub(in crate::engine) struct DryRun {
     pub(in crate::engine) thread: Arc<str>,
     pub(in crate::engine) ns: Arc<str>,
     pub(in crate::engine) around: Arc<BTreeMap<String, CheckpointId>>,
@@ -249,7 +250,7 @@ pub(in crate::engine) struct Quiet {
     pub(in crate::engine) step: i64,
 }
 
-impl From<&Stored> for Quiet {
+impl From<&Stored> for DryRun {
     fn from(stored: &Stored) -> Self {
         Self {
             thread: stored.thread.clone(),
@@ -265,9 +266,9 @@ impl From<&Stored> for Quiet {
 pub(in crate::engine) fn quiet_superstep(
     graph: &Compiled,
     saver: AnyCheckpointer,
-    place: Quiet,
+    place: DryRun,
 ) -> Arc<Superstep> {
-    let Quiet { thread, ns, around, checkpoint, step } = place;
+    let DryRun { thread, ns, around, checkpoint, step } = place;
     let layout = graph.layout.clone();
     let run = quiet_run(Some(thread));
     let keys = layout.shown.clone().into();
@@ -337,10 +338,10 @@ impl Driver {
                 error: record.and_then(crate::engine::stored::pending::TaskRecord::error),
                 interrupts: record.map(|record| record.questions.clone()).unwrap_or_default(),
                 result: result.filter(|result| !is_empty(result)),
-                state: inner.map(|_| Inner::At(at())),
+                state: inner.map(|_| SubgraphState::At(at())),
             })
         });
-        let standing = Standing {
+        let info = CheckpointInfo {
             next: entries.iter().map(|entry| entry.task.inner.name.clone()).collect(),
             config: reference(thread, &self.setting.ns, self.id, &metadata),
             parent: self.before.map(|id| reference(thread, &self.setting.ns, id, &metadata)),
@@ -350,7 +351,7 @@ impl Driver {
             metadata: Some(metadata),
         };
         let values = self.head.shown(layout, &layout.shown)?;
-        self.setting.emitter.checkpoint(self.step - 1, RawSnapshot { values, standing });
+        self.setting.emitter.checkpoint(self.step - 1, RawSnapshot { values, info });
         Ok(())
     }
 }
@@ -366,22 +367,22 @@ fn is_empty(value: &Value) -> bool {
 /// What a look has found.
 pub(crate) struct Seen {
     head: Head,
-    standing: Standing,
+    info: CheckpointInfo,
     layout: Arc<Layout>,
 }
 
 impl Seen {
     /// With the values as data.
     pub(crate) fn into_raw(self) -> Result<RawSnapshot, RunError> {
-        let values = match self.standing.metadata {
+        let values = match self.info.metadata {
             Some(_) => self.head.shown(&self.layout, &self.layout.shown)?,
             None => Value::Map(Map::new()),
         };
-        Ok(RawSnapshot { values, standing: self.standing })
+        Ok(RawSnapshot { values, info: self.info })
     }
 
     /// With the state, whose type is known outside.
-    pub(crate) fn into_parts(self) -> (Arc<dyn Any + Send + Sync>, Standing) {
-        (self.head.row.cells().clone(), self.standing)
+    pub(crate) fn into_parts(self) -> (Arc<dyn Any + Send + Sync>, CheckpointInfo) {
+        (self.head.row.cells().clone(), self.info)
     }
 }

@@ -13,15 +13,15 @@ use crate::engine::drive::barrier::apply_error;
 use crate::engine::drive::driver::on_thread;
 use crate::engine::drive::run::CheckpointIds;
 use crate::engine::kernel::apply::{Actor, Applied, apply};
+use crate::engine::kernel::compiled::Compiled;
 use crate::engine::kernel::head::Head;
 use crate::engine::kernel::layout::{END, START};
-use crate::engine::outside::snapshot::{Quiet, quiet_superstep};
+use crate::engine::outside::snapshot::{DryRun, quiet_superstep};
 use crate::engine::step::superstep::Superstep;
 use crate::engine::stored::pending::Pending;
 use crate::engine::stored::record::Recorder;
 use crate::engine::stored::slots;
 use crate::error::RunError;
-use crate::graph::Compiled;
 use crate::node::Output;
 
 /// One change of the state, as if a node had made it.
@@ -147,7 +147,7 @@ impl<'a> Updater<'a> {
     }
 
     fn quiet_superstep(&self) -> Arc<Superstep> {
-        let place = Quiet {
+        let place = DryRun {
             thread: self.thread.clone(),
             ns: self.ns.clone(),
             around: Arc::default(),

@@ -14,6 +14,7 @@ use tracing::Span;
 use crate::engine::drive::live;
 use crate::engine::kernel::head::{StartValue, Write};
 use crate::engine::kernel::layout::NodeDef;
+use crate::engine::kernel::policy::{RetryPolicy, TimeoutPolicy};
 use crate::engine::step::output::{Unwritten, Written, writes_of};
 use crate::engine::stored::slots;
 use crate::engine::task::handle::{Suspension, Task};
@@ -21,7 +22,6 @@ use crate::engine::task::probe::{self, Attempt, Way};
 use crate::engine::watch::sink::{EMITTED_MAX, Turn};
 use crate::engine::watch::span;
 use crate::error::{NodeError, TimeLimit, panic_text};
-use crate::graph::{RetryPolicy, TimeoutPolicy};
 use crate::node::{BoxFuture, Failure, Invocation, Node, Output, Target};
 use crate::state::{Payload, Row};
 

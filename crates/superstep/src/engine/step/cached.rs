@@ -13,8 +13,8 @@ use crate::engine::step::futures::Futures;
 use crate::engine::stored::slots;
 use crate::engine::task::handle::Task;
 use crate::engine::watch::emit::{self, Unshown};
+use crate::engine::watch::event::{Data, MessageEvent, Mode};
 use crate::error::{NodeError, RunError, panic_text};
-use crate::run::{Data, MessageEvent, Mode};
 
 impl Driver {
     /// The cache and the key for a task, if its result is to be cached.

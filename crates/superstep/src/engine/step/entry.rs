@@ -9,6 +9,7 @@ use crate::engine::kernel::apply::{Actor, Applied};
 use crate::engine::kernel::head::{Control, Head, Packet, StartValue, Write};
 use crate::engine::kernel::layout::{Layout, NodeDef, Reads};
 use crate::engine::kernel::plan::{Cause, Planned};
+use crate::engine::kernel::policy::TimeoutPolicy;
 use crate::engine::step::attempt::{Held, Job};
 use crate::engine::step::superstep::Superstep;
 use crate::engine::stored::pending::{Pending, TaskRecord};
@@ -16,7 +17,6 @@ use crate::engine::stored::slots;
 use crate::engine::task::handle::{Identity, Task};
 use crate::engine::watch::emit;
 use crate::error::{NodeError, RunError};
-use crate::graph::TimeoutPolicy;
 use crate::node::Failure;
 use crate::state::{Payload, Row};
 

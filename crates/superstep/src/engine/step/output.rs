@@ -59,7 +59,7 @@ pub(crate) fn writes_of<'a>(
         gather(def, output.writes, commanded, &mut writes);
         return Ok(Written::Now(writes));
     }
-    let seen = Seen::new(task, row, &output.writes)?;
+    let seen = RoutedState::new(task, row, &output.writes)?;
     let mut asked = SmallVec::<[Asked; 1]>::new();
     for router in &def.routers {
         asked.push(ask(task, &**router, seen.row())?);
@@ -187,12 +187,12 @@ fn follow(task: &Task, routes: Routes, writes: &mut Vec<Write>) -> Result<(), No
 ///
 /// If nobody else holds the state, the writes are made in place and taken back afterwards; a superstep with one task then
 /// costs what it writes, not what the state holds.
-enum Seen<'a> {
+enum RoutedState<'a> {
     InPlace(Tried<'a>),
     Own(Row),
 }
 
-impl<'a> Seen<'a> {
+impl<'a> RoutedState<'a> {
     fn new(task: &Task, row: &'a mut Row, writes: &Writes) -> Result<Self, NodeError> {
         if row.is_alone() && writes.unknown().is_none() {
             let mut tried = Tried { row, taken: SmallVec::new() };

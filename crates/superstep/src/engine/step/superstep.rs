@@ -50,7 +50,7 @@ impl Setting {
         emitter: Arc<Emitter>,
         store: Option<AnyStore>,
     ) -> Self {
-        use crate::run::Durability;
+        use crate::engine::drive::control::Durability;
         let saver = match run.durability {
             Durability::Async => saver.map(AnyCheckpointer::relaxed),
             Durability::Sync | Durability::Exit => saver,

@@ -8,6 +8,7 @@ use std::task::Poll;
 use superstep_checkpoint::{Blob, Error, Interrupt, TaskWrites, Value};
 use tokio::time::{Instant, timeout_at};
 
+use crate::engine::drive::control::Durability;
 use crate::engine::drive::driver::{Driver, Stop};
 use crate::engine::kernel::head::Write;
 use crate::engine::kernel::layout::NodeDef;
@@ -20,7 +21,6 @@ use crate::engine::stored::slots::Unstorable;
 use crate::engine::task::handle::{Refusal, Suspension, Task};
 use crate::error::{NodeError, RunError};
 use crate::node::Output;
-use crate::run::Durability;
 use crate::state::Row;
 
 /// How the tasks of a superstep ended.

@@ -17,10 +17,10 @@ use crate::engine::kernel::head::StartValue;
 use crate::engine::step::superstep::{Record, Superstep, lock};
 use crate::engine::stored::ids;
 use crate::engine::task::handover::Handover;
+use crate::engine::watch::event::Data;
 use crate::engine::watch::sink::{Emitted, Full, Sink};
 use crate::error::NodeError;
 use crate::node::Output;
-use crate::run::Data;
 use crate::state::Row;
 
 /// This execution of the node: a handle, cheap to clone, that a node asks for as an argument.
@@ -339,9 +339,10 @@ impl Task {
     pub fn emit<T: Serialize>(&self, value: T) {
         self.note_progress();
         let run = &self.inner.superstep.setting.run;
-        if let Some(sink) =
-            run.sink_for(crate::run::Mode::Custom, &self.inner.superstep.setting.emitter.ns)
-        {
+        if let Some(sink) = run.sink_for(
+            crate::engine::watch::event::Mode::Custom,
+            &self.inner.superstep.setting.emitter.ns,
+        ) {
             match to_value(&value) {
                 Ok(value) => self.emit_to(sink, Data::Custom(value)),
                 Err(error) => {
@@ -356,16 +357,20 @@ impl Task {
     pub fn emit_message<T: Serialize>(&self, chunk: T) {
         self.note_progress();
         let run = &self.inner.superstep.setting.run;
-        if let Some(sink) =
-            run.sink_for(crate::run::Mode::Messages, &self.inner.superstep.setting.emitter.ns)
-        {
+        if let Some(sink) = run.sink_for(
+            crate::engine::watch::event::Mode::Messages,
+            &self.inner.superstep.setting.emitter.ns,
+        ) {
             match to_value(&chunk) {
                 Ok(chunk) => {
                     if let Some(id) = chunk.get("id").and_then(Value::as_str) {
                         sink.show_message(id);
                     }
                     let metadata = self.message_metadata();
-                    let data = Data::Messages(crate::run::MessageEvent { chunk, metadata });
+                    let data = Data::Messages(crate::engine::watch::event::MessageEvent {
+                        chunk,
+                        metadata,
+                    });
                     self.emit_to(sink, data);
                 }
                 Err(error) => {

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use crate::engine::drive::driver::{Caller, Finish, How, Input, Opening, drive};
+use crate::engine::kernel::compiled::{Compiled, Memory};
 use crate::engine::kernel::head::StartValue;
 use crate::engine::step::superstep::Superstep;
 use crate::engine::stored::ids;
 use crate::engine::task::handle::{Refusal, Suspension, Task};
 use crate::error::RunError;
-use crate::graph::{Compiled, Memory};
 use crate::node::Target;
 
 impl Task {

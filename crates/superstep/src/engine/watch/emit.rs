@@ -7,11 +7,12 @@ use superstep_checkpoint::{Blob, Error, Interrupt, Map, Value};
 use crate::engine::drive::run::Run;
 use crate::engine::kernel::head::{Head, Write};
 use crate::engine::kernel::layout::{Layout, Reads};
+use crate::engine::outside::view::RawSnapshot;
 use crate::engine::task::handle::Task;
-use crate::error::{NodeError, RunError};
-use crate::run::{
-    Data, DebugEvent, Mode, RawSnapshot, TaskEnd, TaskStart, UpdatesEvent, ValuesEvent,
+use crate::engine::watch::event::{
+    Data, DebugEvent, Mode, TaskEnd, TaskStart, UpdatesEvent, ValuesEvent,
 };
+use crate::error::{NodeError, RunError};
 use crate::state::{Managed, Payload};
 
 /// The stream, as one graph of the run uses it.
@@ -322,7 +323,7 @@ fn start_value(layout: &Layout, head: &Head) -> Result<Value, Error> {
 /// The input cannot be encoded. It must not have the key of another one.
 pub(crate) fn cache_key(
     input: &Value,
-    policy: &crate::graph::CachePolicy,
+    policy: &crate::engine::kernel::policy::CachePolicy,
 ) -> Result<String, Error> {
     let text = match &policy.key {
         Some(key) => key(input).into_bytes(),

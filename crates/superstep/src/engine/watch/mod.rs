@@ -3,6 +3,8 @@
 //! Changes nothing it tells of.
 
 pub(in crate::engine) mod emit;
+pub(in crate::engine) mod event;
+pub(in crate::engine) mod outcome;
 pub(in crate::engine) mod queue;
 pub(in crate::engine) mod sink;
 pub(in crate::engine) mod span;

@@ -10,8 +10,8 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 
 use crate::engine::step::superstep::lock;
 use crate::engine::stored::ids;
+use crate::engine::watch::event::{Data, Event, Mode};
 use crate::engine::watch::queue::{Place, Queue, Taken, Written};
-use crate::run::{Data, Event, Mode};
 
 /// How many events may wait before a spawned node that emits one more is made to wait.
 const WAIT_AT: usize = 1_024;

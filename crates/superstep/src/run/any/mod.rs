@@ -21,8 +21,8 @@ pub use schemas::Schemas;
 pub use shared::{RunEvents, SharedRun};
 
 use super::options::Target;
-use super::snapshot::{CheckpointRef, RawSnapshot};
 use super::thread::{StateUpdate, Thread};
+use crate::engine::{CheckpointRef, RawSnapshot};
 use crate::error::RunError;
 use crate::graph::{CompiledGraph, Drawing};
 use crate::state::{Schema, State, Writes};

@@ -3,12 +3,12 @@ use std::collections::BTreeMap;
 use serde_json::{Map as JsonMap, Value as Json};
 use superstep_checkpoint::{InterruptId, Value};
 
+use crate::engine::Mode;
+use crate::engine::{At, BreakAt};
 use crate::engine::{CommandInput, Layout, Resume};
+use crate::engine::{Durability, RunControl};
 use crate::error::{Code, RunError};
-use crate::graph::{At, BreakAt};
 use crate::node::{Dispatch, Goto};
-use crate::run::control::{Durability, RunControl};
-use crate::run::event::Mode;
 use crate::run::input::{Input, InputKind};
 use crate::run::options::RunOptions;
 

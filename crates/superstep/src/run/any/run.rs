@@ -9,12 +9,12 @@ use serde_json::Value as Json;
 use super::request::Request;
 use super::shared::SharedRun;
 use super::{Unknown, shape};
+use crate::engine::Mode;
 use crate::engine::{Finish, How, Layout, Reader, Sink};
+use crate::engine::{Interrupted, Outcome};
 use crate::error::RunError;
 use crate::node::BoxFuture;
-use crate::run::event::Mode;
 use crate::run::options::Target;
-use crate::run::outcome::{Interrupted, Outcome};
 
 /// What an [`AnyRun`] yields.
 #[derive(Clone, Debug)]

@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use serde_json::{Map as JsonMap, Value as Json, json};
 
+use crate::engine::Compiled;
 use crate::engine::Layout;
-use crate::graph::Compiled;
 
 /// The JSON Schemas of a graph.
 ///

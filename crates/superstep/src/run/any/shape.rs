@@ -6,9 +6,9 @@ use serde_json::{Map as JsonMap, Value as Json, json};
 use superstep_checkpoint::{Interrupt, Metadata, Value};
 
 use super::run::AnyEvent;
+use crate::engine::{CheckpointRef, RawSnapshot, SubgraphState, TaskSnapshot};
+use crate::engine::{Data, DebugEvent, Event, UpdatesEvent, interrupt_value};
 use crate::error::RunError;
-use crate::run::event::{Data, DebugEvent, Event, UpdatesEvent, interrupt_value};
-use crate::run::snapshot::{CheckpointRef, Inner, RawSnapshot, TaskSnapshot};
 
 pub(super) fn event(event: &Event) -> Result<AnyEvent, RunError> {
     let data = data(&event.data)?;
@@ -87,8 +87,8 @@ fn checkpoint(snapshot: &RawSnapshot) -> Json {
             json["interrupts"] = waiting(&task.interrupts);
         }
         json["state"] = match &task.state {
-            Some(Inner::At(at)) => config(at),
-            Some(Inner::Snapshot(inner)) => checkpoint(inner),
+            Some(SubgraphState::At(at)) => config(at),
+            Some(SubgraphState::Snapshot(inner)) => checkpoint(inner),
             None => Json::Null,
         };
         json
@@ -189,8 +189,8 @@ impl TaskSnapshot {
     /// The task as LangGraph's `ThreadState` lists it.
     fn to_json(&self) -> Json {
         let (checkpoint, state) = match &self.state {
-            Some(Inner::At(at)) => (place(at), Json::Null),
-            Some(Inner::Snapshot(inner)) => (Json::Null, inner.to_json()),
+            Some(SubgraphState::At(at)) => (place(at), Json::Null),
+            Some(SubgraphState::Snapshot(inner)) => (Json::Null, inner.to_json()),
             None => (Json::Null, Json::Null),
         };
         json!({

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use superstep::prelude::*;
-use superstep::{CompiledGraph, Snapshot, Standing};
+use superstep::{CheckpointInfo, CompiledGraph, Snapshot};
 
 #[derive(State, Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Notes {
@@ -72,7 +72,7 @@ pub(crate) fn done(outcome: Result<Outcome<Notes>, RunError>) -> Notes {
 }
 
 /// The names of the tasks that a snapshot shows, each with its error.
-pub(crate) fn tasks(snapshot: &Standing) -> Vec<(String, Option<String>)> {
+pub(crate) fn tasks(snapshot: &CheckpointInfo) -> Vec<(String, Option<String>)> {
     snapshot.tasks.iter().map(|task| (task.name.to_string(), task.error.clone())).collect()
 }
 

@@ -119,14 +119,14 @@ impl RunControl {
     }
 
     /// Counts a run until the guard is dropped.
-    pub(super) fn enter(&self) -> Running {
+    pub(crate) fn enter(&self) -> Running {
         self.shared.running.fetch_add(1, Ordering::AcqRel);
         Running(self.shared.clone())
     }
 }
 
 /// A run that counts for [`RunControl::drained`].
-pub(super) struct Running(Arc<Shared>);
+pub(crate) struct Running(Arc<Shared>);
 
 impl Drop for Running {
     fn drop(&mut self) {

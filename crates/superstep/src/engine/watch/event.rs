@@ -8,9 +8,9 @@ use std::sync::Arc;
 use serde::Serialize;
 use superstep_checkpoint::{Error, Interrupt, Map, TaskId, Value, to_value};
 
-use super::outcome::Outcome;
-use super::snapshot::RawSnapshot;
-use crate::engine::Layout;
+use crate::engine::kernel::layout::Layout;
+use crate::engine::outside::view::RawSnapshot;
+use crate::engine::watch::outcome::Outcome;
 use crate::error::NodeError;
 use crate::state::Row;
 
@@ -74,7 +74,7 @@ pub struct Event<O = Infallible> {
 }
 
 impl<O> Event<O> {
-    pub(super) fn outcome(outcome: Outcome<O>) -> Self {
+    pub(crate) fn outcome(outcome: Outcome<O>) -> Self {
         Self { ns: Vec::new(), data: Data::Outcome(outcome) }
     }
 
@@ -105,7 +105,7 @@ impl<O: Serialize> Event<O> {
 
 impl Event {
     /// The same event in the stream of a run that returns `O`.
-    pub(super) fn typed<O>(self) -> Event<O> {
+    pub(crate) fn typed<O>(self) -> Event<O> {
         let data = match self.data {
             Data::Values(event) => Data::Values(event),
             Data::Updates(event) => Data::Updates(event),
@@ -158,7 +158,7 @@ impl<O: Serialize> Data<O> {
 }
 
 impl<O> Data<O> {
-    pub(super) fn value_with(
+    pub(crate) fn value_with(
         &self,
         outcome_value: impl FnOnce(&Outcome<O>) -> Result<Value, Error>,
     ) -> Result<Value, Error> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 use superstep_checkpoint::{Interrupt, Value};
 
-use super::event::interrupt_value;
+use crate::engine::watch::event::interrupt_value;
 
 /// How a run ended.
 ///

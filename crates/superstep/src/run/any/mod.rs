@@ -71,6 +71,7 @@ impl State for Unknown {
 ///     match event? {
 ///         AnyEvent::Data { mode, data, .. } => println!("{}: {data}", mode.as_str()),
 ///         AnyEvent::Outcome(outcome) => assert_eq!(outcome.done(), Some(json!({ "count": 11 }))),
+///         _ => {}
 ///     }
 /// }
 /// assert_eq!(thread.state(false).await?.to_json()["values"], json!({ "count": 11 }));

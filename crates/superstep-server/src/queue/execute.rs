@@ -106,8 +106,9 @@ async fn attempt(app: &App, run: &Run, active: &Active, again: bool) -> Result<E
     };
     let latest = graph.thread(run.thread_id.as_str());
     let thread = match at(run) {
-        Some(at) => latest.at(at),
-        None => latest.clone(),
+        Ok(Some(at)) => latest.at(at),
+        Ok(None) => latest.clone(),
+        Err(error) => return fail(feed, run, Some(&latest), &error).await,
     };
     let mut request = to_request(run);
     request.control = control.clone();
@@ -310,10 +311,14 @@ async fn was_taken_up(thread: &AnyThread, run: &Run) -> bool {
     stored || (answers && state.interrupts.is_empty())
 }
 
-/// Where the run begins, if not at the head.
-fn at(run: &Run) -> Option<superstep::CheckpointRef> {
-    let at: CheckpointArg = serde_json::from_value(run.asked("checkpoint").clone()).ok()?;
-    at.to_ref(&run.thread_id).ok()
+/// Where the run begins, if not at the head. What was stored is read again, so it may be damaged.
+fn at(run: &Run) -> Result<Option<superstep::CheckpointRef>, RunError> {
+    let unread = |error: &str| {
+        RunError::Invalid(format!("the stored checkpoint of the run cannot be read: {error}"))
+    };
+    let at: Option<CheckpointArg> = serde_json::from_value(run.asked("checkpoint").clone())
+        .map_err(|error| unread(&error.to_string()))?;
+    at.map(|at| at.to_ref(&run.thread_id).map_err(|error| unread(&error.detail))).transpose()
 }
 
 /// What the engine is asked for.
@@ -362,4 +367,45 @@ fn break_at(nodes: &Json) -> Option<BreakAt> {
 /// The graph of a thread, if it has had a run.
 pub(crate) fn graph_of<'a>(app: &'a App, thread: &crate::store::Thread) -> Option<&'a AnyGraph> {
     app.graph(thread.metadata.get("graph_id")?.as_str()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Multitask;
+    use crate::time::Micros;
+
+    fn run_at(checkpoint: Json) -> Run {
+        Run {
+            run_id: "r".to_owned(),
+            thread_id: "t".to_owned(),
+            assistant_id: "a".to_owned(),
+            graph_id: "g".to_owned(),
+            created_at: Micros::now(),
+            updated_at: Micros::now(),
+            status: RunStatus::Pending,
+            metadata: Object::new(),
+            kwargs: Object::from_iter([("checkpoint".to_owned(), checkpoint)]),
+            multitask: Multitask::Enqueue,
+            attempt: 1,
+            begun: false,
+            cancel: None,
+            stateless: None,
+            result: None,
+        }
+    }
+
+    /// A run from an old checkpoint must not silently become one from the head.
+    #[test]
+    fn a_checkpoint_that_cannot_be_read_is_an_error_and_not_the_head() {
+        assert!(at(&run_at(Json::Null)).is_ok_and(|at| at.is_none()));
+        let id = "1f0a0c1e-0000-6000-8000-000000000000";
+        let named = at(&run_at(json!({ "checkpoint_id": id }))).expect("a place");
+        assert_eq!(named.and_then(|at| at.id).map(|id| id.to_string()).as_deref(), Some(id));
+        for damaged in [json!({ "checkpoint_id": "x" }), json!([1]), json!({ "checkpoint_id": 1 })]
+        {
+            let error = at(&run_at(damaged)).expect_err("no place");
+            assert!(error.to_string().contains("stored checkpoint"), "{error}");
+        }
+    }
 }

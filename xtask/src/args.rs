@@ -7,6 +7,7 @@ cargo xtask <task>
   fuzz [OPTIONS]...      make random cases, record them with the reference, and run them: [--profile plain|wild] [--count N] [--seed S]
                          [--from I] [--db memory|sqlite|postgres|all] [--handoff] [--minimise] [--show]
   bench [ARGS]...        measure beside the reference and the floor of the machine; `bench --help` says what can be chosen
+  api                    write the public items of the libraries to docs/api; `test` compares
   deny                   check licences, bans and sources of all dependencies; sets cargo-deny up in target/
   guide                  build the guide in target/guide; sets mdBook up in target/
   help                   this list
@@ -14,6 +15,7 @@ cargo xtask <task>
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Task {
+    Api,
     Deny,
     Guide,
     Help,
@@ -40,6 +42,7 @@ pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Task, Stri
         "handoff" => return Ok(Task::Handoff(rest)),
         "fuzz" => return Ok(Task::Fuzz(rest)),
         "bench" => return Ok(Task::Bench(rest)),
+        "api" => Task::Api,
         "deny" => Task::Deny,
         "guide" => Task::Guide,
         "help" | "--help" | "-h" => Task::Help,
@@ -64,6 +67,7 @@ mod tests {
     fn tasks_are_known_by_name() {
         assert_eq!(parsed("test"), Ok(Task::Test));
         assert_eq!(parsed("guide"), Ok(Task::Guide));
+        assert_eq!(parsed("api"), Ok(Task::Api));
         assert_eq!(parsed("conformance"), Ok(Task::Conformance(vec![])));
         assert_eq!(parsed("handoff mine"), Ok(Task::Handoff(vec!["mine".to_owned()])));
         assert_eq!(parsed("fuzz --handoff"), Ok(Task::Fuzz(vec!["--handoff".to_owned()])));
@@ -92,7 +96,9 @@ mod tests {
 
     #[test]
     fn help_names_every_task() {
-        for task in ["test", "conformance", "handoff", "fuzz", "bench", "deny", "guide", "help"] {
+        for task in
+            ["test", "conformance", "handoff", "fuzz", "bench", "api", "deny", "guide", "help"]
+        {
             assert!(HELP.lines().any(|line| line.trim_start().starts_with(task)), "{task}");
         }
     }

@@ -1,6 +1,7 @@
 //! The tasks of this workspace. `cargo xtask help` lists them.
 
 mod args;
+mod clients;
 mod reference;
 mod stage;
 
@@ -28,9 +29,49 @@ fn with_reference(stages: Vec<stage::Stage>) -> Vec<stage::Stage> {
     stages
 }
 
+/// Adds what the server is tried with, if it can be had.
+fn with_clients(mut stages: Vec<stage::Stage>) -> Vec<stage::Stage> {
+    let root = stage::root();
+    let tools = [
+        (
+            "SUPERSTEP_TEST_SCHEMATHESIS",
+            clients::schemathesis(root),
+            "requests made from the OpenAPI document, which need Python 3.10 or later",
+        ),
+        (
+            "SUPERSTEP_TEST_JAVASCRIPT",
+            clients::javascript(root),
+            "LangGraph's clients for JavaScript, which need Node 20 or later with npm",
+        ),
+    ];
+    for (variable, tool, what) in tools {
+        match tool {
+            Ok(place) => {
+                let place = place.display().to_string();
+                let with = |stage: stage::Stage| stage.env(variable, place.clone());
+                stages = stages.into_iter().map(with).collect();
+            }
+            Err(problem) => println!("== NOT RUN: {what}: {problem}"),
+        }
+    }
+    stages
+}
+
 /// The bench, with the reference if it can be had.
 fn bench(args: Vec<String>) -> stage::Stage {
+    let of_server = args.iter().any(|arg| arg == "--server");
     let stage = stage::bench(args);
+    if of_server {
+        return match clients::langgraph(stage::root()) {
+            Ok(venv) => stage.env("SUPERSTEP_BENCH_LANGGRAPH", venv.display().to_string()),
+            Err(problem) => {
+                println!(
+                    "== NOT MEASURED: the stock server, which needs Python 3.11 or later: {problem}"
+                );
+                stage
+            }
+        };
+    }
     if !stage.compares() {
         return stage;
     }
@@ -49,9 +90,10 @@ fn main() -> ExitCode {
             print!("{}", args::HELP);
             ExitCode::SUCCESS
         }
+        Ok(Task::Api) => stage::run(&[stage::api(vec!["--write".to_owned()])]),
         Ok(Task::Deny) => stage::run(&stage::deny()),
         Ok(Task::Guide) => stage::run(&stage::guide()),
-        Ok(Task::Test) => stage::run(&with_reference(stage::test())),
+        Ok(Task::Test) => stage::run(&with_reference(with_clients(stage::test()))),
         Ok(Task::Conformance(args)) => stage::run(&[stage::conformance(args)]),
         Ok(Task::Handoff(cases)) => match reference::python(stage::root()) {
             Ok(python) => {

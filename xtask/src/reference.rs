@@ -11,7 +11,8 @@ const PACKAGES: [&str; 4] = [
     "langgraph-checkpoint-postgres==3.2.0",
 ];
 
-/// The Python that `SUPERSTEP_TEST_PYTHON` names, or one in `target/` that is set up now if it is not there.
+/// The Python that `SUPERSTEP_TEST_PYTHON` names, or one in `target/` that is set up now if it does
+/// not exist.
 pub(crate) fn python(root: &Path) -> Result<PathBuf, String> {
     if let Some(python) = std::env::var_os("SUPERSTEP_TEST_PYTHON") {
         return Ok(python.into());
@@ -33,7 +34,7 @@ fn has_reference(python: &Path) -> bool {
     tried.is_ok_and(|output| output.status.success())
 }
 
-fn run(command: &mut Command) -> Result<(), String> {
+pub(crate) fn run(command: &mut Command) -> Result<(), String> {
     let shown = format!("{command:?}");
     match command.status() {
         Ok(status) if status.success() => Ok(()),

@@ -63,7 +63,8 @@ impl Stage {
         format!("{env}{program} {}", self.args.join(" "))
     }
 
-    /// Flags that happen to be set where this runs would change what is tested, and build everything anew.
+    /// Flags that happen to be set where this runs would change what is tested, and build
+    /// everything again.
     fn command(&self) -> Command {
         let mut command = Command::new(match self.program {
             Program::Cargo => std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()),
@@ -98,6 +99,7 @@ pub(crate) fn test() -> Vec<Stage> {
         Stage::new("tests", "test --workspace --all-features --no-fail-fast").with_server(),
         Stage::new("documentation", "doc --workspace --all-features --no-deps")
             .env("RUSTDOCFLAGS", "-D warnings"),
+        api(Vec::new()),
         Stage::new("without features", "check -p superstep --no-default-features"),
         Stage::new(
             "feature `derive`",
@@ -123,9 +125,16 @@ pub(crate) fn test() -> Vec<Stage> {
     ]
 }
 
+/// Compares the public items of the libraries with the lists of them, or writes the lists.
+pub(crate) fn api(args: Vec<String>) -> Stage {
+    let mut stage = Stage::new("public interface", "run --quiet -p superstep-api --");
+    stage.args.extend(args);
+    stage
+}
+
 /// The conformance cases, all of them unless arguments say which.
 pub(crate) fn conformance(args: Vec<String>) -> Stage {
-    let mut stage = Stage::new("conformance", "run -p superstep-cases --");
+    let mut stage = Stage::new("conformance", "run -p conformance-runner --");
     if args.is_empty() {
         stage.args.push("conformance/cases".to_owned());
     }
@@ -137,7 +146,7 @@ pub(crate) fn conformance(args: Vec<String>) -> Stage {
 
 /// Hand-offs of these cases, all of them if none are named.
 pub(crate) fn handoff(python: &Path, db: &str, args: &[String]) -> Stage {
-    let command = format!("run -p superstep-cases -- --db {db} --handoff");
+    let command = format!("run -p conformance-runner -- --db {db} --handoff");
     let mut stage = Stage::new("hand-off", &command);
     stage.args.push(python.display().to_string());
     stage.args.extend_from_slice(args);
@@ -146,7 +155,7 @@ pub(crate) fn handoff(python: &Path, db: &str, args: &[String]) -> Stage {
 
 /// Random cases, compared with the reference.
 pub(crate) fn fuzz(python: &Path, args: &[String]) -> Stage {
-    let mut stage = Stage::new("random cases", "run -p superstep-cases -- --fuzz");
+    let mut stage = Stage::new("random cases", "run -p conformance-runner -- --fuzz");
     stage.args.push(python.display().to_string());
     stage.args.extend_from_slice(args);
     let on_server = args.iter().any(|arg| matches!(arg.as_str(), "postgres" | "all"));
@@ -174,16 +183,16 @@ fn uses_server(args: &[String]) -> bool {
     if args.iter().any(|arg| ALONE.contains(&arg.as_str())) {
         return false;
     }
-    let savers =
-        args.iter().enumerate().find_map(|(at, arg)| match arg.strip_prefix("--savers=") {
-            Some(savers) => Some(savers),
-            None => (arg == "--savers").then(|| args.get(at + 1).map_or("", String::as_str)),
+    let checkpointers =
+        args.iter().enumerate().find_map(|(at, arg)| match arg.strip_prefix("--checkpointers=") {
+            Some(checkpointers) => Some(checkpointers),
+            None => (arg == "--checkpointers").then(|| args.get(at + 1).map_or("", String::as_str)),
         });
-    savers.is_none_or(|savers| savers.contains("postgres"))
+    checkpointers.is_none_or(|checkpointers| checkpointers.contains("postgres"))
 }
 
 /// What is asked of the bench without a server and without the reference.
-const ALONE: [&str; 3] = ["--instructions", "--help", "-h"];
+const ALONE: [&str; 4] = ["--instructions", "--server", "--help", "-h"];
 
 /// Makes a book of the guide. Not part of the tests, which check its programs and links: what makes the book is as large as all
 /// our dependencies together.
@@ -286,6 +295,7 @@ mod tests {
                 "cargo clippy --workspace --all-targets --all-features -- -D warnings",
                 "cargo test --workspace --all-features --no-fail-fast",
                 "RUSTDOCFLAGS=\"-D warnings\" cargo doc --workspace --all-features --no-deps",
+                "cargo run --quiet -p superstep-api --",
                 "cargo check -p superstep --no-default-features",
                 "cargo check -p superstep --no-default-features --features derive",
                 "cargo check -p superstep --no-default-features --features schemars",
@@ -302,9 +312,12 @@ mod tests {
     #[test]
     fn arguments_replace_the_default_cases() {
         let stage = conformance(vec!["one.json".to_owned()]);
-        assert_eq!(stage.shown(), "cargo run -p superstep-cases -- one.json");
+        assert_eq!(stage.shown(), "cargo run -p conformance-runner -- one.json");
         let stage = handoff(Path::new("py"), "sqlite", &["mine".to_owned()]);
-        assert_eq!(stage.shown(), "cargo run -p superstep-cases -- --db sqlite --handoff py mine");
+        assert_eq!(
+            stage.shown(),
+            "cargo run -p conformance-runner -- --db sqlite --handoff py mine"
+        );
     }
 
     #[test]
@@ -316,7 +329,7 @@ mod tests {
         assert!(stage("--db all").server && stage("--db postgres --count 3").server);
         assert!(!stage("--db sqlite").server && !stage("").server);
         let shown = stage("--count 3").shown();
-        assert_eq!(shown, "cargo run -p superstep-cases -- --fuzz py --count 3");
+        assert_eq!(shown, "cargo run -p conformance-runner -- --fuzz py --count 3");
     }
 
     #[test]
@@ -324,8 +337,8 @@ mod tests {
         let uses = |line: &str| {
             bench(line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).server
         };
-        assert!(uses("") && uses("--quick") && uses("--savers none,postgres"));
-        assert!(!uses("--savers none,memory") && !uses("--savers=sqlite --quick"));
+        assert!(uses("") && uses("--quick") && uses("--checkpointers none,postgres"));
+        assert!(!uses("--checkpointers none,memory") && !uses("--checkpointers=sqlite --quick"));
         assert!(!uses("--instructions"));
     }
 

@@ -11,7 +11,7 @@ use crate::{Blob, Error};
 
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
 
-/// Names a result of a node: where it belongs, and what it was computed from.
+/// The key of a cached result: a namespace, and a hash of the input.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CacheKey {
     /// Which node of which graph.
@@ -23,23 +23,24 @@ pub struct CacheKey {
 /// The writes of a task, in the order it made them.
 pub type CachedWrites = Vec<(Arc<str>, Blob)>;
 
-/// Keeps results of nodes, so that a node need not run again for the same input.
+/// Caches results of nodes, so that a node need not run again for the same input.
 ///
 /// # What every implementation promises
 ///
-/// 1. An entry is found until its time is over or it is cleared, at most; it may be forgotten earlier.
-/// 2. An entry comes back as it was put, or not at all.
-/// 3. What is put under a key replaces what was there.
+/// 1. An entry is available at most until it expires or is cleared; it may be evicted earlier.
+/// 2. An entry comes back unchanged or not at all.
+/// 3. An entry replaces an earlier entry with the same key.
 ///
-/// Implementors write `async fn`; everyone else passes caches around as [`AnyCache`].
+/// Implementors write `async fn`; callers use [`AnyCache`].
+#[doc(alias = "BaseCache")]
 pub trait Cache: Send + Sync + 'static {
-    /// What is kept under a key; nothing if its time is over.
+    /// The entry of a key; `None` if it has expired.
     fn get(
         &self,
         key: &CacheKey,
     ) -> impl Future<Output = Result<Option<CachedWrites>, Error>> + Send;
 
-    /// Keeps writes under a key, for this long or for good.
+    /// Stores writes under a key, for this long or forever.
     fn put(
         &self,
         key: CacheKey,
@@ -47,18 +48,19 @@ pub trait Cache: Send + Sync + 'static {
         ttl: Option<Duration>,
     ) -> impl Future<Output = Result<(), Error>> + Send;
 
-    /// Forgets what is kept in exactly this namespace, or everything.
+    /// Removes the entries of exactly this namespace, or all.
     fn clear(&self, ns: Option<&[String]>) -> impl Future<Output = Result<(), Error>> + Send;
 }
 
-/// Keeps results in memory. Clones share what they keep.
+/// Caches results in memory. Clones share their entries.
 #[derive(Clone, Default)]
+#[doc(alias = "InMemoryCache")]
 pub struct MemoryCache(Arc<Mutex<Kept>>);
 
 #[derive(Default)]
 struct Kept {
     entries: HashMap<CacheKey, Entry>,
-    /// With so many entries it is time to look for those that are over.
+    /// The number of entries at which expired ones are removed.
     sweep_at: usize,
 }
 
@@ -74,8 +76,8 @@ impl Entry {
 }
 
 impl Kept {
-    /// Entries that nobody asks for again would stay for ever. Looking through all of them each time their number
-    /// has doubled costs little per entry.
+    /// Entries that are never read again would stay forever. A scan of all entries each time their
+    /// number has doubled costs little per entry.
     fn sweep(&mut self, now: Instant) {
         if self.entries.len() >= self.sweep_at {
             self.entries.retain(|_, entry| !entry.is_over(now));
@@ -85,7 +87,7 @@ impl Kept {
 }
 
 impl MemoryCache {
-    /// A cache that keeps nothing yet.
+    /// An empty cache.
     pub fn new() -> Self {
         Self::default()
     }
@@ -119,7 +121,7 @@ impl Cache for MemoryCache {
         ttl: Option<Duration>,
     ) -> Result<(), Error> {
         let now = Instant::now();
-        // A time that no clock reaches is no limit.
+        // A time beyond the clock's range is no limit.
         let until = ttl.and_then(|ttl| now.checked_add(ttl));
         let mut kept = self.lock();
         kept.sweep(now);

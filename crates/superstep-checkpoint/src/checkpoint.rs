@@ -3,13 +3,14 @@ use std::sync::Arc;
 
 use crate::{Blob, CheckpointId, Interrupt, TaskId, Value, Version, wire};
 
-/// A map by name that shares what it has in common with the map it was made from.
+/// A persistent map by name: a changed copy shares what did not change.
 ///
-/// The checkpoints of a thread differ little from one to the next. With this, making one costs what changed, and so does
-/// keeping it.
+/// Successive checkpoints of a thread differ little. With this map, making and keeping one costs
+/// what changed.
 pub type SharedMap<V> = rpds::RedBlackTreeMapSync<Arc<str>, V>;
 
-/// What is stored at a barrier: the value of every channel and who has seen which version of it.
+/// The state that is stored at a barrier: the value and version of every channel, and the versions
+/// that each node has seen.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Checkpoint {
     /// The format; this crate writes [`Checkpoint::FORMAT`].
@@ -84,18 +85,18 @@ impl Source {
     }
 }
 
-/// What is known about a checkpoint besides its content.
+/// The metadata of a checkpoint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Metadata {
     /// Why it was made.
     pub source: Source,
-    /// -1 for the first input of a thread, then one more each time.
+    /// The step: -1 for the first input of a thread, then incremented.
     pub step: i64,
     /// For a nested graph: the checkpoint of each enclosing graph, by namespace.
     pub parents: BTreeMap<String, CheckpointId>,
     /// For each delta channel: updates and supersteps since its last whole value. Zero pairs are left out.
     pub delta_counters: BTreeMap<Arc<str>, (u64, u64)>,
-    /// What the caller of the run attached, such as a user or a run id.
+    /// Metadata of the run's caller, such as a user or a run id.
     pub extra: BTreeMap<String, Value>,
 }
 
@@ -125,16 +126,17 @@ impl Metadata {
 /// The writes of one task to one checkpoint, in the order the task made them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskWrites {
-    /// Who wrote.
+    /// The writer.
     pub task: TaskId,
-    /// Where the task stands in its superstep; writes are applied in the order of this text.
+    /// The path of the task in its superstep; writes are applied in the order of these texts.
     pub path: String,
     /// Channel and value of each write.
     pub writes: Vec<(Arc<str>, Blob)>,
-    /// Whether everything stored for the task before is forgotten first: its superstep could not be applied, and the
-    /// task is to run again.
+    /// Whether to delete everything stored for the task first: its superstep could not be applied,
+    /// and the task will run again.
     pub replaces: bool,
-    /// What has to be stored in one reserved slot of the task for anything to be stored at all.
+    /// A condition: the content of one reserved slot of the task, compared before anything is
+    /// stored.
     pub expected: Option<Expected>,
 }
 
@@ -144,7 +146,7 @@ impl TaskWrites {
         Self { task, path: path.into(), writes, replaces: false, expected: None }
     }
 
-    /// The same writes, stored only if nobody else has written this slot in the meantime.
+    /// Adds the condition that no other writer has changed this slot in the meantime.
     #[must_use]
     pub fn expecting(mut self, channel: impl Into<Arc<str>>, value: Option<Blob>) -> Self {
         self.expected = Some(Expected { channel: channel.into(), value });
@@ -152,19 +154,20 @@ impl TaskWrites {
     }
 }
 
-/// What a writer last saw in a reserved slot of a task.
+/// The expected content of a reserved slot of a task.
 ///
-/// Several writers may want to answer one question. Each says which answers it knew of, and only the first of them
-/// finds that still to be so.
+/// Several writers may answer one question. Each names the answers it has read, and only the first
+/// of them still matches.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expected {
     /// A channel with a [`reserved_index`], such as `__resume__`.
     pub channel: Arc<str>,
-    /// What is stored there. `None`: nothing.
+    /// The expected content. `None`: empty.
     pub value: Option<Blob>,
 }
 
-/// The slot of writes that describe a task rather than come out of it, at most one of each per task.
+/// The slot of writes that describe a task instead of being its output, at most one of each per
+/// task.
 ///
 /// Other writes take the slot of their position in the list that was stored.
 pub fn reserved_index(channel: &str) -> Option<i64> {
@@ -177,12 +180,12 @@ pub fn reserved_index(channel: &str) -> Option<i64> {
     }
 }
 
-/// A stored write, as it comes back.
+/// A stored write.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PendingWrite {
-    /// Who wrote.
+    /// The writer.
     pub task: TaskId,
-    /// Where the task stood in its superstep.
+    /// The path of the task in its superstep.
     pub path: String,
     /// The slot of the write among those of its task.
     pub index: i64,
@@ -192,7 +195,7 @@ pub struct PendingWrite {
     pub value: Blob,
 }
 
-/// A checkpoint to be stored, and what it follows.
+/// A checkpoint to be stored, with its parent and writes.
 #[derive(Clone, Debug)]
 pub struct Put {
     /// The thread.
@@ -201,20 +204,21 @@ pub struct Put {
     pub ns: Arc<str>,
     /// The checkpoint this one continues. `None` for the first of a thread.
     pub parent: Option<CheckpointId>,
-    /// The head the writer knows. Not the same as `parent` when a branch is begun from an older checkpoint.
+    /// The head that the writer expects. Differs from `parent` when a branch begins at an older
+    /// checkpoint.
     pub head: Option<CheckpointId>,
     /// Writes of tasks of `parent`, stored in the same transaction as the checkpoint.
     pub writes: Vec<TaskWrites>,
     /// The checkpoint.
     pub checkpoint: Checkpoint,
-    /// What is known about it.
+    /// Its metadata.
     pub metadata: Metadata,
     /// The channels whose version is newer than in the checkpoint last stored by this writer; a backend that
     /// keeps channels apart stores only these.
     pub changed: Vec<Arc<str>>,
 }
 
-/// A checkpoint as it comes back, with the writes stored since.
+/// A stored checkpoint, with the writes stored since.
 #[derive(Clone, Debug)]
 pub struct Stored {
     /// The thread.
@@ -223,7 +227,7 @@ pub struct Stored {
     pub ns: Arc<str>,
     /// The checkpoint.
     pub checkpoint: Checkpoint,
-    /// What is known about it.
+    /// Its metadata.
     pub metadata: Metadata,
     /// The checkpoint it continues.
     pub parent: Option<CheckpointId>,
@@ -235,7 +239,7 @@ impl Stored {
     /// The questions stored for a task, in the order they were asked.
     ///
     /// # Errors
-    /// The stored bytes are no list of questions.
+    /// The stored bytes are not a list of questions.
     pub fn interrupts(&self, task: TaskId) -> Result<Vec<Interrupt>, crate::Error> {
         let found = self.writes.iter().find(|w| w.task == task && &*w.channel == "__interrupt__");
         found.map_or(Ok(Vec::new()), |write| Interrupt::list_from(&write.value.to_value()?))
@@ -257,4 +261,13 @@ pub struct Query {
     pub limit: Option<usize>,
     /// Only checkpoints whose metadata has these values. `source` and `step` are keys here too.
     pub filter: BTreeMap<String, Value>,
+}
+
+impl Query {
+    /// Whether a checkpoint of the wanted thread and namespace is among those to list, but for the limit.
+    pub fn admits(&self, id: CheckpointId, metadata: &Metadata) -> bool {
+        self.id.is_none_or(|wanted| wanted == id)
+            && self.before.is_none_or(|before| id < before)
+            && metadata.matches(&self.filter)
+    }
 }

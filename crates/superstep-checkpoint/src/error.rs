@@ -1,13 +1,13 @@
 use crate::{CheckpointId, TaskId};
 
-/// What a saver, a store or the codec can say.
+/// An error of a checkpointer, a store or the codec.
 ///
-/// A variant exists where a caller would act differently on it; everything else a backend runs into is
-/// [`Error::Backend`], with the cause as its source.
+/// A variant exists where a caller would act differently; every other failure of a backend is
+/// [`Error::Backend`], with its cause as the source.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Another writer has moved the thread on since this one last looked. Nothing was stored.
+    /// Another writer has stored a newer head. Nothing was stored.
     #[error(
         "thread `{thread}` was moved on by another writer (namespace `{ns}`): this one extends {expected:?}, the head is {found:?}"
     )]
@@ -21,7 +21,7 @@ pub enum Error {
         /// The head that is there.
         found: Option<CheckpointId>,
     },
-    /// Another writer has filled a slot since this one last looked. Nothing was stored.
+    /// Another writer has filled the slot. Nothing was stored.
     #[error(
         "`{channel}` of task {task} at checkpoint {checkpoint} on thread `{thread}` (namespace `{ns}`) was written by another writer in the meantime"
     )]
@@ -30,11 +30,11 @@ pub enum Error {
         thread: String,
         /// The namespace inside the thread.
         ns: String,
-        /// The checkpoint beside which both wrote.
+        /// The checkpoint of the writes.
         checkpoint: CheckpointId,
         /// The task both wrote for.
         task: TaskId,
-        /// The channel whose slot is not as it was expected.
+        /// The channel whose slot differs from the expectation.
         channel: String,
     },
     /// Writes were given for a checkpoint that is not stored.
@@ -47,19 +47,19 @@ pub enum Error {
         /// The id that was not found.
         id: CheckpointId,
     },
-    /// Stored bytes, or a value on its way to storage, cannot be understood.
+    /// Stored bytes cannot be decoded, or a value cannot be encoded.
     #[error("{0}")]
     Codec(String),
-    /// What was asked makes no sense, whatever is stored; the text says why.
+    /// The request is invalid, whatever is stored; the text says why.
     #[error("{0}")]
     Invalid(String),
-    /// The backend does not have this ability.
-    #[error("this saver cannot {0}")]
+    /// The backend does not support the operation.
+    #[error("this checkpointer cannot {0}")]
     Unsupported(&'static str),
-    /// The backend failed; the source says how.
+    /// The backend failed.
     #[error("{message}")]
     Backend {
-        /// What was being done.
+        /// The failed operation.
         message: String,
         /// Why it failed.
         #[source]
@@ -68,7 +68,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// A failure of the backend itself while it did `message`.
+    /// A failure of the backend while it did `message`.
     pub fn backend(
         message: impl Into<String>,
         source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -76,12 +76,12 @@ impl Error {
         Self::Backend { message: message.into(), source: source.into() }
     }
 
-    /// Bytes or a value that cannot be understood, and why.
+    /// Bytes that cannot be decoded or a value that cannot be encoded, and why.
     pub fn codec(message: impl std::fmt::Display) -> Self {
         Self::Codec(message.to_string())
     }
 
-    /// A request that makes no sense, and why.
+    /// An invalid request, and why.
     pub fn invalid(message: impl std::fmt::Display) -> Self {
         Self::Invalid(message.to_string())
     }

@@ -65,22 +65,22 @@ macro_rules! uuid_newtype {
 }
 
 uuid_newtype! {
-    /// Names a checkpoint. Ids of one thread sort by the time they were made, so the latest is the greatest.
+    /// The id of a checkpoint. Ids of one thread sort by time, so the latest is the greatest.
     CheckpointId
 }
 
 uuid_newtype! {
-    /// Names one task: one execution of one node in one superstep.
+    /// The id of a task: one execution of one node in one superstep.
     TaskId
 }
 
 impl CheckpointId {
-    /// The least id of this time, to compare others with.
+    /// The smallest id of this time, for comparisons.
     pub fn at(time: SystemTime) -> Self {
         Self(Uuid::from_u128((compose(ticks_at(time), 0, 0).0.as_u128() >> 64) << 64))
     }
 
-    /// When the id was made; nothing for ids that are not of version 6.
+    /// The time when the id was made; `None` for ids that are not of version 6.
     pub fn time(&self) -> Option<SystemTime> {
         let ticks = ticks(*self)?.checked_sub(UUID_EPOCH_TICKS)?;
         let time = Duration::new(ticks / 10_000_000, (ticks % 10_000_000) as u32 * 100);
@@ -92,25 +92,25 @@ impl TaskId {
     /// Owner of writes that belong to no task, such as those of a command given as input.
     pub const NULL: Self = Self(Uuid::nil());
 
-    /// Owner of the write that says which run has taken a thread, and which answers it was given for graphs inside
-    /// tasks. No task has this id, so readers that do not know of it pass it over.
+    /// Owner of the write that says which run has taken a thread, and which answers it was given
+    /// for subgraphs. No task has this id, so readers that do not know of it ignore it.
     pub const CLAIM: Self = Self(Uuid::from_bytes(*b"superstep-claims"));
 }
 
-/// Names an open question: 32 hexadecimal digits, the same each time the node runs again.
+/// The id of a question: 32 hexadecimal digits, the same each time the node runs again.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct InterruptId(String);
 
 impl InterruptId {
-    /// Takes the text of an id as it was shown.
+    /// An id from its text.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The id of the question that a task with this namespace asks when it already has so many answers.
+    /// The id of the next question of a task with this namespace and number of answers.
     ///
-    /// It is part of the stored format, and the same in the other engine.
+    /// It is part of the stored format, and the same in LangGraph.
     pub fn of_task(ns: &str, answers: usize) -> Self {
         let hash = match answers {
             0 => xxh3_128(ns.as_bytes()),
@@ -158,7 +158,7 @@ impl Default for IdClock {
 }
 
 impl IdClock {
-    /// A clock with a random start for the part of an id that tells machines apart.
+    /// A clock with a random node part.
     pub fn new() -> Self {
         let seed = Uuid::new_v4().as_u128() as u64;
         Self { last: Mutex::new((0, seed)) }
@@ -182,7 +182,7 @@ impl IdClock {
 
     /// The next id, for a checkpoint of this step that follows `parent` and is not stored.
     ///
-    /// It is greater than its parent's, and shows the time of it rather than its own: nobody asks a clock.
+    /// It is greater than its parent's id and has its time: no clock is read.
     pub fn next_unstored(&self, step: i64, parent: CheckpointId) -> CheckpointId {
         match ticks(parent) {
             Some(ticks) => compose(ticks + 1, step, split_mix(parent.0.as_u128() as u64)),
@@ -213,7 +213,7 @@ fn compose(ticks: u64, step: i64, node: u64) -> CheckpointId {
     CheckpointId(Uuid::from_u128(high | low))
 }
 
-/// The time inside a version 6 id; nothing for ids of another version.
+/// The time inside a version 6 id; `None` for ids of another version.
 fn ticks(id: CheckpointId) -> Option<u64> {
     let bits = id.0.as_u128();
     ((bits >> 76) & 0xF == 6)

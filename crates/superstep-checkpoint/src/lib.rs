@@ -1,30 +1,31 @@
-//! The door to storage: what a checkpoint is, and what whoever keeps checkpoints promises.
+//! The storage interface: checkpoints, and the contracts of checkpointers, stores and caches.
 //!
-//! This crate knows nothing of graphs. The engine hands it rows of encoded channel values and lists of
-//! writes; a backend stores them and gives them back. Someone who writes a backend depends on this crate
-//! alone and implements [`Checkpointer`] (or [`Store`], for long-term memory).
+//! This crate does not depend on graphs. The engine passes encoded channel values and lists of
+//! writes; a backend stores and returns them. A backend depends on this crate alone and implements
+//! [`Checkpointer`] (or [`Store`], for long-term memory).
 //!
 //! | Need | Look at |
 //! | --- | --- |
 //! | a value whose type is only known at run time | [`Value`] |
 //! | that value, or a typed one, as bytes | [`Blob`] |
-//! | what is stored at a barrier | [`Checkpoint`], [`Metadata`], [`Put`] |
-//! | what a task wrote before the barrier | [`TaskWrites`], [`PendingWrite`] |
-//! | the contract of a saver | [`Checkpointer`] |
-//! | the list of threads, copies, thinning out | [`ThreadQuery`], [`Prune`] |
-//! | helpers for whoever writes a saver | [`wire`] |
-//! | a saver that lives in memory | [`MemorySaver`] |
+//! | the state that is stored at a barrier | [`Checkpoint`], [`Metadata`], [`Put`] |
+//! | the writes of a task before the barrier | [`TaskWrites`], [`PendingWrite`] |
+//! | the contract of a checkpointer | [`Checkpointer`] |
+//! | a checkpointer on top of another one | [`CheckpointerLayer`] |
+//! | the list of threads, copies, pruning | [`ThreadQuery`], [`Prune`] |
+//! | helpers for implementing a checkpointer | [`wire`] |
+//! | a checkpointer in memory | [`MemorySaver`] |
 //! | memory across threads | [`Store`], [`MemoryStore`] |
-//! | results of nodes kept by key | [`Cache`], [`MemoryCache`] |
+//! | cached results of nodes | [`Cache`], [`MemoryCache`] |
 
 mod blob;
 mod cache;
 mod checkpoint;
+mod checkpointer;
 mod error;
 mod id;
 mod maintain;
 mod memory;
-mod saver;
 mod storage;
 mod store;
 mod thread;
@@ -38,11 +39,13 @@ pub use checkpoint::{
     Checkpoint, Expected, Metadata, PendingWrite, Put, Query, SharedMap, Source, Stored,
     TaskWrites, reserved_index,
 };
+pub use checkpointer::{
+    AnyCheckpointer, Checkpointer, CheckpointerLayer, DeltaHistory, Operation, WritePlace,
+};
 pub use error::Error;
 pub use id::{CheckpointId, IdClock, InterruptId, TaskId};
 pub use maintain::{Inventory, Keep, Prune, StoredKey};
 pub use memory::MemorySaver;
-pub use saver::{AnyCheckpointer, Checkpointer, DeltaHistory, WritePlace};
 pub use storage::StorageId;
 pub use store::{
     AnyStore, Comparison, Condition, Distance, Expiry, Indexing, Item, MemoryStore, Namespace,

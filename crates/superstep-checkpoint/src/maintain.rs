@@ -1,10 +1,11 @@
-//! What is done to threads from outside: naming and thinning out what is stored of them.
+//! Maintenance of threads: inventory and pruning.
 
 use std::sync::Arc;
 
 use crate::CheckpointId;
 
-/// Which checkpoints [`Checkpointer::prune`](crate::Checkpointer::prune) looks at, and which of them stay.
+/// The arguments of [`Checkpointer::prune`](crate::Checkpointer::prune): the threads, and which
+/// checkpoints stay.
 #[derive(Clone, Debug)]
 pub struct Prune {
     /// The threads. `None`: all of them.
@@ -15,29 +16,29 @@ pub struct Prune {
 
 /// Which checkpoints of each namespace stay.
 ///
-/// Whatever is asked, the head of a namespace stays, with its writes and so with its open questions.
+/// The head of a namespace always stays, with its writes and open questions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Keep {
     /// The head.
     Latest,
-    /// This many, counted from the head.
+    /// This many of the newest.
     Newest(usize),
-    /// Those with an id that is not less than this one; [`CheckpointId::at`] makes one of a time.
+    /// Those whose id is not less than this one; [`CheckpointId::at`] converts a time.
     Since(CheckpointId),
 }
 
-/// The names of everything that is stored, without a look at what is in it; see
+/// The ids of everything that is stored; see
 /// [`Checkpointer::inventory`](crate::Checkpointer::inventory).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inventory {
     /// The checkpoints, by thread, namespace and id.
     pub checkpoints: Vec<StoredKey>,
-    /// Where there are writes beside a checkpoint that is not stored.
+    /// Where writes are stored for a missing checkpoint.
     pub stray_writes: Vec<StoredKey>,
 }
 
-/// Where a checkpoint is stored. Ids are text here, since what is damaged may be the id.
+/// The place of a checkpoint. Ids are text, since the id itself may be damaged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredKey {
     /// The thread.

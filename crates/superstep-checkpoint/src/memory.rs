@@ -12,9 +12,9 @@ use crate::{
     ThreadQuery, reserved_index, wire,
 };
 
-/// Keeps checkpoints in memory, for tests and for runs that need not outlive the process.
+/// Stores checkpoints in memory, for tests and for runs that need not outlive the process.
 ///
-/// Clones share what they keep.
+/// Clones share their storage.
 #[derive(Clone, Default)]
 #[doc(alias = "InMemorySaver")]
 pub struct MemorySaver(Arc<Mutex<Threads>>);
@@ -41,12 +41,13 @@ struct Written {
 }
 
 impl MemorySaver {
-    /// A saver that keeps nothing yet.
+    /// An empty checkpointer.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What is kept is changed in one go under the lock, so a panic elsewhere cannot have left it half changed.
+    /// Every change is completed under the lock, so a panic elsewhere cannot leave a partial
+    /// change.
     fn lock(&self) -> MutexGuard<'_, Threads> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -152,7 +153,8 @@ impl Checkpointer for MemorySaver {
         };
         let mut open: Vec<(&Arc<str>, &mut DeltaHistory)> = found.iter_mut().collect();
         let mut parent = line.get(&id).and_then(|row| row.parent);
-        // Parents are given by callers, so nothing but the count keeps a ring of them from turning for ever.
+        // Parents are given by callers, so nothing but the count keeps a ring of them from turning
+        // forever.
         for _ in 0..line.len() {
             let Some(at) = parent else { break };
             let row = line.get(&at).ok_or_else(|| wire::broken_chain(thread, ns, at, id))?;
@@ -205,7 +207,7 @@ fn store(threads: &mut Threads, put: Put) -> Result<(), Error> {
     Ok(())
 }
 
-/// The rows that a checkpoint changes, as they were.
+/// The previous rows that a checkpoint changes.
 struct Before {
     thread: Arc<str>,
     ns: Arc<str>,
@@ -239,7 +241,7 @@ impl Before {
     }
 }
 
-/// Everything that can refuse a checkpoint, before anything is changed.
+/// All checks of a checkpoint, before anything is changed.
 fn check(threads: &Threads, put: &Put) -> Result<(), Error> {
     let none = Line::new();
     let line = threads.get(&put.thread).and_then(|spaces| spaces.get(&put.ns)).unwrap_or(&none);
@@ -282,9 +284,7 @@ fn rows<'a>(line: &'a Line, query: &'a Query) -> impl Iterator<Item = &'a Row> {
         None => line.range(..),
     };
     let rows = older.rev().map(|(_, row)| row);
-    rows.filter(|row| {
-        query.id.is_none_or(|id| id == row.checkpoint.id) && row.metadata.matches(&query.filter)
-    })
+    rows.filter(|row| query.admits(row.checkpoint.id, &row.metadata))
 }
 
 impl Row {

@@ -2,10 +2,11 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Names a place where threads are kept, within this process.
+/// Identifies a storage within this process.
 ///
-/// Two savers with the same id keep the same threads, so a run on one of them is a run on the other. Savers that keep the same
-/// threads and have different ids are treated like those of two processes.
+/// Two checkpointers with the same id have the same threads, so a run on one of them is a run on
+/// the other. Checkpointers on the same storage with different ids are treated like those of two
+/// processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StorageId(Kind, u64);
 
@@ -23,12 +24,12 @@ impl StorageId {
         Self(Kind::Unique, NEXT.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// The id of what clones of this pointer share. It is good as long as one of them lives.
+    /// The id of the value behind this pointer. It is valid while a clone lives.
     pub fn shared<T: ?Sized>(pointer: &Arc<T>) -> Self {
         Self(Kind::Shared, Arc::as_ptr(pointer).addr() as u64)
     }
 
-    /// The id of what has this name, whoever opens it: the full path of a file, or the address of a database.
+    /// The id of a named storage, such as the full path of a file or the address of a database.
     pub fn named(name: &impl Hash) -> Self {
         let mut hasher = DefaultHasher::new();
         name.hash(&mut hasher);

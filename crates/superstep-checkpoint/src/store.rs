@@ -21,13 +21,15 @@ pub use vector::{Distance, Indexing, VectorIndex, Vectors};
 
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
 
-/// Where an item lives: labels from the outermost to the innermost, such as a kind of memory and a user.
+/// The namespace of an item: labels from the outermost to the innermost, such as a kind of memory
+/// and a user.
 pub type Namespace = Vec<String>;
 
-/// What a store keeps under a key.
+/// A stored item.
 #[derive(Clone, Debug, PartialEq)]
+#[doc(alias = "SearchItem")]
 pub struct Item {
-    /// Where it lives.
+    /// Its namespace.
     pub namespace: Namespace,
     /// Its name there.
     pub key: String,
@@ -37,16 +39,16 @@ pub struct Item {
     pub created_at: SystemTime,
     /// When it was last put.
     pub updated_at: SystemTime,
-    /// How near it is to the query it was found by, the nearer the greater. `None`: it was found otherwise.
+    /// The similarity to the query, greater for nearer items. `None` without a query.
     pub score: Option<f64>,
 }
 
 impl Item {
-    /// Refuses what cannot be the namespace of an item; stores call it before they look for one.
+    /// Checks that a namespace is valid; stores call it first.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if there is no label, a label is empty or contains a dot or NUL, or the first one is
-    /// `langgraph`, which the other engine keeps for itself.
+    /// [`Error::Invalid`] if there is no label, a label is empty or contains a dot or NUL, or the
+    /// first one is `langgraph`, which LangGraph keeps for itself.
     pub fn check_namespace(namespace: &[String]) -> Result<(), Error> {
         match namespace.first() {
             None => Err(Error::invalid("a namespace needs at least one label")),
@@ -75,20 +77,21 @@ fn check_labels(labels: &[String]) -> Result<(), Error> {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct PutItem {
-    /// Where it is to live.
+    /// The namespace.
     pub namespace: Namespace,
     /// Its name there.
     pub key: String,
     /// What is kept.
     pub value: Value,
-    /// How long it is kept after it was put or, if the store is set up so, read. `None`: as the store is set up.
+    /// The time to live after the item was put or, if the store is configured so, read. `None`: the
+    /// store's default.
     pub ttl: Option<Duration>,
     /// Which of its texts are indexed.
     pub index: Indexing,
 }
 
 impl PutItem {
-    /// An item that is kept as long as the store is set up to keep items.
+    /// An item with the store's default time to live.
     pub fn new(namespace: &[String], key: impl Into<String>, value: impl Into<Value>) -> Self {
         Self {
             namespace: namespace.to_vec(),
@@ -99,7 +102,7 @@ impl PutItem {
         }
     }
 
-    /// With these of its texts indexed.
+    /// Sets which of its texts are indexed.
     #[must_use]
     pub fn index(mut self, index: Indexing) -> Self {
         self.index = index;
@@ -114,12 +117,13 @@ impl PutItem {
     }
 }
 
-/// How long items are kept.
+/// The default time to live of items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[doc(alias = "TTLConfig")]
 pub struct Expiry {
-    /// How long items that do not say so are kept. `None`: until they are deleted.
+    /// The default time to live. `None`: until they are deleted.
     pub default_ttl: Option<Duration>,
-    /// Whether the time an item has left starts anew when it is read, unless the reader says otherwise.
+    /// Whether reading an item restarts its time to live, by default.
     pub refresh_on_read: bool,
 }
 
@@ -129,23 +133,23 @@ impl Default for Expiry {
     }
 }
 
-/// One of the things a store can be asked in a [batch](Store::batch).
+/// One operation of a [batch](Store::batch).
 #[derive(Clone, Debug, PartialEq)]
 pub enum StoreOp {
     /// The item under a key.
     Get {
-        /// Where it lives.
+        /// Its namespace.
         namespace: Namespace,
         /// Its name there.
         key: String,
-        /// Whether the time it has left starts anew. `None`: as the store is set up.
+        /// Whether to restart its time to live. `None`: the store's default.
         refresh: Option<bool>,
     },
-    /// Keep an item; what was there before is replaced, but the time it was first put is kept.
+    /// Stores an item. It replaces an earlier one but keeps its creation time.
     Put(PutItem),
-    /// Forget the item under a key. An unknown key is no error.
+    /// Deletes the item of a key. An unknown key is not an error.
     Delete {
-        /// Where it lives.
+        /// Its namespace.
         namespace: Namespace,
         /// Its name there.
         key: String,
@@ -157,7 +161,8 @@ pub enum StoreOp {
 }
 
 impl StoreOp {
-    /// Refuses what no store can be asked; stores call it for all operations of a batch before they do any of them.
+    /// Checks that the operation is valid; stores call it for all operations of a batch before they
+    /// execute any.
     ///
     /// # Errors
     /// [`Error::Invalid`] if a namespace, prefix or suffix is refused.
@@ -173,7 +178,7 @@ impl StoreOp {
     }
 }
 
-/// What a store says to a [`StoreOp`].
+/// The reply to a [`StoreOp`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum StoreAnswer {
     /// To [`StoreOp::Get`].
@@ -186,41 +191,42 @@ pub enum StoreAnswer {
     Namespaces(Vec<Namespace>),
 }
 
-/// Keeps items across threads.
+/// Stores items across threads: long-term memory.
 ///
 /// # What every implementation promises
 ///
-/// 1. **Atomic.** What a call stores and forgets is stored and forgotten together or not at all, also when its future is
+/// 1. **Atomic.** The changes of a call take effect together or not at all, also when its future is
 ///    dropped.
 /// 2. **Durable.** When such a call returns `Ok`, every later call sees it, from any handle.
-/// 3. **Ordered.** [`search`](Self::search) gives items in the order in which they were last put, the one put longest
-///    ago first; items of the same time by namespace and key. With a [query](Search::query) the nearest comes first.
-///    Namespaces are listed in the order of their labels.
+/// 3. **Ordered.** [`search`](Self::search) returns items in the order in which they were last put,
+///    the oldest first; items of the same time by namespace and key. With a [query](Search::query)
+///    the nearest comes first. Namespaces are listed in the order of their labels.
 /// 4. **Checked.** A namespace that [`Item::check_namespace`] refuses is refused by `put`, `get` and `delete` alike. A
 ///    prefix may be empty or begin with any label, but its labels are not empty and contain no dot.
-/// 5. **Expired is gone.** An item whose time is over is not given any more, whether it was [swept](Self::sweep) or not.
+/// 5. **Expiry.** An expired item is never returned, whether it was [swept](Self::sweep) or not.
 ///
-/// Implementors write `async fn`, and need only [`batch`](Self::batch) and [`sweep`](Self::sweep); everyone else passes stores
-/// around as [`AnyStore`].
+/// Implementors write `async fn`, and need only [`batch`](Self::batch) and [`sweep`](Self::sweep);
+/// callers use [`AnyStore`].
 #[doc(alias = "BaseStore")]
 pub trait Store: Send + Sync + 'static {
-    /// Does several things at once, and answers each in its place.
+    /// Executes several operations at once, and returns their results in order.
     ///
-    /// What is read is what was there before the batch. Of several operations that put or delete one item the last counts.
+    /// Reads see the state before the batch. Of several operations that put or delete one item the
+    /// last counts.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if one of them is refused; then none was done.
+    /// [`Error::Invalid`] if one of them is invalid; then none was executed.
     fn batch(
         &self,
         ops: Vec<StoreOp>,
     ) -> impl Future<Output = Result<Vec<StoreAnswer>, Error>> + Send;
 
-    /// Removes the items whose time is over, and says how many.
+    /// Removes expired items and returns their number.
     ///
-    /// They are not given any more as it is; this frees what they take up. Call it now and then.
+    /// Expired items are never returned; this frees their space. Call it regularly.
     fn sweep(&self) -> impl Future<Output = Result<usize, Error>> + Send;
 
-    /// Keeps a value under a key; what was there before is replaced, but the time it was first put is kept.
+    /// Stores a value under a key. It replaces an earlier one but keeps its creation time.
     ///
     /// # Errors
     /// [`Error::Invalid`] if the namespace is refused.
@@ -233,7 +239,7 @@ pub trait Store: Send + Sync + 'static {
         self.put_item(PutItem::new(namespace, key, value))
     }
 
-    /// Keeps an item; see [`put`](Self::put).
+    /// Stores an item; see [`put`](Self::put).
     ///
     /// # Errors
     /// As [`put`](Self::put).
@@ -241,7 +247,7 @@ pub trait Store: Send + Sync + 'static {
         async move { self.batch(vec![StoreOp::Put(item)]).await.map(drop) }
     }
 
-    /// The item under a key; nothing if it is not there.
+    /// The item of a key; `None` if it does not exist.
     ///
     /// # Errors
     /// [`Error::Invalid`] if the namespace is refused.
@@ -259,7 +265,7 @@ pub trait Store: Send + Sync + 'static {
         }
     }
 
-    /// Forgets the item under a key. An unknown key is no error.
+    /// Deletes the item of a key. An unknown key is not an error.
     ///
     /// # Errors
     /// [`Error::Invalid`] if the namespace is refused.

@@ -1,4 +1,4 @@
-//! The list of threads: what is asked of it, and what it says.
+//! The list of threads.
 
 mod status;
 
@@ -10,7 +10,7 @@ use crate::{CheckpointId, Error, Interrupt, Metadata, Stored, Value, wire};
 
 pub use status::{Question, ThreadStatus, Verdict};
 
-/// Which page of the list of threads is wanted.
+/// A query for a page of the list of threads.
 ///
 /// ```
 /// use superstep_checkpoint::{ThreadQuery, ThreadStatus};
@@ -26,7 +26,7 @@ pub use status::{Question, ThreadStatus, Verdict};
 pub struct ThreadQuery {
     /// At most this many.
     pub limit: usize,
-    /// Where the page before ended.
+    /// The end of the previous page.
     pub after: Option<ThreadCursor>,
     /// Only threads with one of these. Empty: all of them.
     pub status: Vec<ThreadStatus>,
@@ -34,8 +34,8 @@ pub struct ThreadQuery {
     pub questions: Option<bool>,
     /// Only threads whose head has these values in its metadata; see [`Metadata::matches`].
     ///
-    /// A saver may look threads up by attached text, whole numbers and truth values; other values are compared one thread after
-    /// the other.
+    /// A checkpointer may index text, integers and booleans; other values are compared thread by
+    /// thread.
     pub metadata: BTreeMap<String, Value>,
 }
 
@@ -89,7 +89,7 @@ impl ThreadQuery {
     }
 }
 
-/// A place in the list of threads: that after this thread, when it had this head.
+/// A position in the list of threads: after this thread with this head.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThreadCursor {
     /// The head of the last thread of a page.
@@ -119,16 +119,16 @@ impl ThreadPage {
     }
 }
 
-/// A thread, as far as its head tells. Only the outermost graph of a thread counts.
+/// Information about a thread, read from the head of its outermost graph.
 #[derive(Clone, Debug)]
 pub struct ThreadInfo {
     /// The thread.
     pub thread: Arc<str>,
     /// The id of its head.
     pub head: CheckpointId,
-    /// What is known about the head: source, step, and what the caller attached. `None` if it cannot be read.
+    /// The metadata of the head. `None` if it cannot be read.
     pub metadata: Option<Metadata>,
-    /// What the next run of the thread would find. `None` if the head cannot be read.
+    /// The status of the thread. `None` if the head cannot be read.
     pub status: Option<ThreadStatus>,
     /// The questions that wait for an answer, whatever the status; see
     /// [`Stored::open_questions`](crate::Stored::open_questions).
@@ -138,7 +138,7 @@ pub struct ThreadInfo {
 }
 
 impl ThreadInfo {
-    /// What the head of a thread tells.
+    /// Reads the information from the head of a thread.
     pub fn of(head: Stored) -> Self {
         let read = head.status().and_then(|status| Ok((status, head.open_questions()?)));
         let read =
@@ -176,7 +176,7 @@ impl ThreadInfo {
         ThreadCursor { head: self.head, thread: self.thread.clone() }
     }
 
-    /// What a saver remembers of this thread to find it by.
+    /// The indexed information about this thread.
     pub fn verdict(&self) -> Verdict {
         Verdict { status: self.status, has_questions: !self.pending.is_empty() }
     }

@@ -1,17 +1,17 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// The version of a channel: which superstep of its branch last changed it.
+/// The version of a channel, incremented when a superstep changes it.
 ///
-/// As text it is the number with 32 digits, a dot, and a random fraction that tells branches apart. Versions
-/// compare as text, so by number first.
+/// As text it is the number with 32 digits, a dot, and a random fraction that distinguishes
+/// branches. Versions compare as text, so by number first.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version(Arc<str>);
 
 impl Version {
     /// The version that follows number `previous`, with a fraction made of `random`.
     pub fn after(previous: u64, random: u64) -> Self {
-        // 53 bits are what a float can hold, so the text is what another engine would print.
+        // 53 bits are what a float can hold, so the text is what LangGraph would print.
         let fraction = (random >> 11) as f64 / (1u64 << 53) as f64;
         Self(format!("{:032}.{fraction:0>16}", u128::from(previous) + 1).into())
     }
@@ -21,7 +21,7 @@ impl Version {
         Self(text.into())
     }
 
-    /// The number in front of the first dot; nothing if there is none, or one of more than 64 bits.
+    /// The number in front of the first dot; `None` if there is none, or one of more than 64 bits.
     pub fn number(&self) -> Option<u64> {
         self.0.split('.').next().and_then(|digits| digits.parse().ok())
     }

@@ -1,4 +1,4 @@
-//! Copying a thread: everything is encrypted anew, for the place it goes to.
+//! Copying a thread: every value is encrypted again for its new place.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,30 +9,27 @@ use superstep_checkpoint::{
 
 use crate::{Encrypted, in_slots};
 
-pub(crate) async fn copy_thread<C: Checkpointer>(
-    saver: &Encrypted<C>,
+pub(crate) async fn copy_thread(
+    checkpointer: &Encrypted,
     from: &str,
     to: &str,
 ) -> Result<(), Error> {
     let there = Query { thread: Some(to.into()), limit: Some(1), ..Query::default() };
-    if !saver.inner.list(there).await?.is_empty() {
+    if !checkpointer.inner.list(there).await?.is_empty() {
         return Err(wire::target_exists(from, to));
     }
-    let mut all = saver.list(Query { thread: Some(from.into()), ..Query::default() }).await?;
+    let mut all =
+        checkpointer.list(Query { thread: Some(from.into()), ..Query::default() }).await?;
     all.sort_by_key(|stored| stored.checkpoint.id);
-    let copied = copy_all(saver, to, all).await;
+    let copied = copy_all(checkpointer, to, all).await;
     if copied.is_err() {
-        // Half a copy is worse than none, and the error that led here is the one worth knowing.
-        let _ = saver.inner.delete_thread(to).await;
+        // Removes the partial copy. The error that led here is the one to report.
+        let _ = checkpointer.inner.delete_thread(to).await;
     }
     copied
 }
 
-async fn copy_all<C: Checkpointer>(
-    saver: &Encrypted<C>,
-    to: &str,
-    all: Vec<Stored>,
-) -> Result<(), Error> {
+async fn copy_all(checkpointer: &Encrypted, to: &str, all: Vec<Stored>) -> Result<(), Error> {
     let mut heads: BTreeMap<Arc<str>, CheckpointId> = BTreeMap::new();
     let mut kept: BTreeSet<(Arc<str>, Arc<str>, Version)> = BTreeSet::new();
     for Stored { ns, checkpoint, metadata, parent, writes, .. } in all {
@@ -53,7 +50,7 @@ async fn copy_all<C: Checkpointer>(
             metadata,
             changed,
         };
-        saver.put(put).await?;
+        checkpointer.put(put).await?;
         let mut tasks: BTreeMap<(TaskId, &str), Vec<&PendingWrite>> = BTreeMap::new();
         for write in &writes {
             tasks.entry((write.task, &write.path)).or_default().push(write);
@@ -61,7 +58,7 @@ async fn copy_all<C: Checkpointer>(
         let tasks = tasks.iter().map(|((task, path), writes)| in_slots(*task, path, writes));
         let tasks = tasks.collect::<Result<Vec<_>, _>>()?;
         if !tasks.is_empty() {
-            saver.put_writes(to, &ns, id, tasks).await?;
+            checkpointer.put_writes(to, &ns, id, tasks).await?;
         }
     }
     Ok(())

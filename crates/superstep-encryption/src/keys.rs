@@ -1,4 +1,4 @@
-//! Keys, and the form in which a value is stored.
+//! Keys, and the stored form of an encrypted value.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,14 +9,15 @@ use superstep_checkpoint::{Blob, Error, Tag};
 
 use crate::place::Place;
 
-/// What every stored value begins with: that it is one of these, and in which version of the form.
+/// The prefix of every stored value: a mark and the version of the format.
 const MARK: &[u8] = b"sse1";
 const NONCE: usize = 24;
 
-/// The keys values are encrypted with.
+/// The encryption keys.
 ///
-/// One of them encrypts what is stored from now on; the others are there to read what was stored before. Each stored value
-/// names its key, so that a key can be replaced at any time: give the new one, and the old one to [`and`](Self::and).
+/// One of them encrypts new values; the others decrypt older ones. Each stored value names its key,
+/// so that a key can be replaced at any time: give the new one, and the old one to
+/// [`and`](Self::and).
 #[derive(Clone)]
 pub struct Keys {
     current: String,
@@ -24,7 +25,7 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// A key of 32 random bytes, and the name it has in storage. The name is no secret.
+    /// A key of 32 random bytes, and its name in storage. The name is not secret.
     ///
     /// # Errors
     /// [`Error::Invalid`] if the name is empty or longer than 255 bytes.
@@ -34,7 +35,7 @@ impl Keys {
         none.and(current, key)
     }
 
-    /// With a further key, which only reads.
+    /// Adds a key for decryption only.
     ///
     /// # Errors
     /// [`Error::Invalid`] if the name is empty or longer than 255 bytes, or there is a key of this name already.
@@ -52,7 +53,7 @@ impl Keys {
         Ok(self)
     }
 
-    /// A value as it is stored at a place: mark, name of the key, nonce, and the encrypted tag and bytes.
+    /// Encrypts a value for a place: mark, name of the key, nonce, and the encrypted tag and bytes.
     pub(crate) fn seal(&self, place: &Place<'_>, value: &Blob) -> Result<Blob, Error> {
         let cipher = self.cipher(&self.current, place)?;
         // 24 random bytes do not repeat, however many values are stored.
@@ -74,7 +75,7 @@ impl Keys {
         Ok(Blob::new(Tag::Bytes, bytes))
     }
 
-    /// The value that was stored at a place.
+    /// Decrypts the value of a place.
     pub(crate) fn open(&self, place: &Place<'_>, stored: &Blob) -> Result<Blob, Error> {
         let Some((id, header, rest)) = parts(stored) else {
             return Err(Error::codec(format_args!(
@@ -130,7 +131,7 @@ fn parts(stored: &Blob) -> Option<(&str, &[u8], &[u8])> {
     let after = bytes.strip_prefix(MARK).filter(|_| *stored.tag() == Tag::Bytes)?;
     let (length, after) = after.split_first()?;
     let (id, rest) = after.split_at_checked(usize::from(*length))?;
-    let header = &bytes[..bytes.len() - rest.len()];
+    let (header, _) = bytes.split_at_checked(bytes.len().checked_sub(rest.len())?)?;
     (rest.len() >= NONCE).then_some((std::str::from_utf8(id).ok()?, header, rest))
 }
 
@@ -141,7 +142,7 @@ mod tests {
 
     const PLACE: Place<'_> = Place { thread: "t", ns: "", channel: "c", kind: Kind::Value(None) };
 
-    /// What is stored comes from anywhere: whatever is done to it, it is refused, and nothing panics.
+    /// Stored bytes are untrusted: any manipulation is refused, without a panic.
     #[test]
     fn every_change_of_a_stored_value_is_refused() {
         let keys = Keys::new("key", &[7; 32]).expect("a key");

@@ -1,7 +1,7 @@
-//! Encrypts what a saver keeps.
+//! Encrypts what a checkpointer stores.
 //!
-//! [`Encrypted`] stands in front of any saver. Every value of a channel and every write of a task is encrypted before the
-//! saver sees it, and bound to where it is kept.
+//! [`Encrypted`] wraps any checkpointer. It encrypts every channel value and every write before the
+//! checkpointer sees it, and binds it to its place.
 //!
 //! ```
 //! use superstep_checkpoint::MemorySaver;
@@ -10,18 +10,18 @@
 //! # fn key_from_a_vault() -> [u8; 32] { [7; 32] }
 //! # fn main() -> Result<(), superstep_checkpoint::Error> {
 //! let keys = Keys::new("2026-11", &key_from_a_vault())?;
-//! let saver = Encrypted::new(MemorySaver::new(), keys);
-//! # let _ = saver;
+//! let checkpointer = Encrypted::new(MemorySaver::new(), keys);
+//! # let _ = checkpointer;
 //! # Ok(())
 //! # }
 //! ```
 //!
 //! # What is promised
 //!
-//! - **Nothing readable.** No value of a channel, no write, question or answer is in storage in a form that can be read or
-//!   guessed at, other than by its length.
-//! - **Nothing changed.** A value that was changed, or moved to another thread, namespace, channel, version, checkpoint, task
-//!   or slot, is refused with an error that names it.
+//! - **Nothing readable.** No channel value, write, question or answer is stored in readable form.
+//!   Only its length is visible.
+//! - **Nothing changed.** A value that was modified, or moved to another thread, namespace,
+//!   channel, version, checkpoint, task or slot, is refused with an error that names it.
 //! - **Nothing unencrypted.** A value that is not encrypted is refused.
 //! - **New keys.** See [`Keys`].
 //!
@@ -29,12 +29,19 @@
 //!
 //! - Names are not encrypted: ids of threads, checkpoints and tasks, namespaces, names of channels and nodes, and what the caller
 //!   attached to a run as metadata, which threads are searched by. Keep secrets out of them.
-//! - Whoever can write to the storage can still delete what is there, or put an old state back in whole.
-//! - The other engine cannot read such threads.
-//! - [`copy_thread`](superstep_checkpoint::Checkpointer::copy_thread) encrypts everything anew for the other thread, checkpoint by
-//!   checkpoint. If the process ends meanwhile, a part of the copy is left; a failure removes it.
-//! - [`threads`](superstep_checkpoint::Checkpointer::threads) reads the head of each thread that is not done. A filter by status finds
-//!   the others without a look at the rest.
+//! - Anyone who can write to the storage can still delete data, or restore a complete old state.
+//! - LangGraph cannot read such threads.
+//! - [`copy_thread`](superstep_checkpoint::Checkpointer::copy_thread) encrypts everything again for
+//!   the other thread, checkpoint by checkpoint. If the process dies meanwhile, a partial copy is
+//!   left; after an error it is removed.
+//! - [`threads`](superstep_checkpoint::Checkpointer::threads) reads the head of each thread that is
+//!   not done. A filter by status finds the others without reading the rest.
+
+// What is stored may have been written by anybody.
+#![cfg_attr(
+    not(test),
+    warn(clippy::arithmetic_side_effects, clippy::disallowed_methods, clippy::indexing_slicing)
+)]
 
 mod copy;
 mod keys;
@@ -44,8 +51,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use superstep_checkpoint::{
-    Blob, Checkpoint, CheckpointId, Checkpointer, DeltaHistory, Error, Expected, Inventory,
-    PendingWrite, Prune, Put, Query, SharedMap, StorageId, Stored, TaskId, TaskWrites, ThreadInfo,
+    AnyCheckpointer, Blob, Checkpoint, CheckpointId, Checkpointer, CheckpointerLayer, DeltaHistory,
+    Error, Expected, PendingWrite, Put, Query, SharedMap, Stored, TaskId, TaskWrites, ThreadInfo,
     ThreadPage, ThreadQuery, reserved_index, wire,
 };
 
@@ -53,23 +60,22 @@ pub use keys::Keys;
 
 use place::{Kind, Place};
 
-/// A saver that keeps nothing but encrypted values in another one.
+/// A checkpointer that stores only encrypted values in another one.
 ///
 /// See the [crate] for what is promised.
 #[derive(Clone, Debug)]
-pub struct Encrypted<C> {
-    inner: C,
+#[doc(alias = "EncryptedSerializer")]
+pub struct Encrypted {
+    inner: AnyCheckpointer,
     keys: Arc<Keys>,
 }
 
-impl<C> Encrypted<C> {
-    /// Encrypts what `saver` keeps.
-    pub fn new(saver: C, keys: Keys) -> Self {
-        Self { inner: saver, keys: Arc::new(keys) }
+impl Encrypted {
+    /// Encrypts what `checkpointer` keeps.
+    pub fn new(checkpointer: impl Checkpointer, keys: Keys) -> Self {
+        Self { inner: AnyCheckpointer::new(checkpointer), keys: Arc::new(keys) }
     }
-}
 
-impl<C: Checkpointer> Encrypted<C> {
     fn seal_values(
         &self,
         thread: &str,
@@ -116,8 +122,8 @@ impl<C: Checkpointer> Encrypted<C> {
         Ok(all)
     }
 
-    /// The saver compares bytes, and the same value is never encrypted to the same bytes twice. So it is given the bytes
-    /// that are stored, if they are what is expected.
+    /// The inner checkpointer compares bytes, and a value is never encrypted to the same bytes
+    /// twice. So it gets the stored bytes, if they decrypt to the expected value.
     async fn translate_expected(
         &self,
         thread: &str,
@@ -140,7 +146,7 @@ impl<C: Checkpointer> Encrypted<C> {
             let Some(index) = reserved_index(channel) else { continue };
             let place = place::write(thread, ns, channel, (checkpoint, task, index));
             let found = stored.iter().find(|write| write.task == task && write.index == index);
-            // Bytes that were never stored are what the saver will not find.
+            // Bytes that were never stored are what the checkpointer will not find.
             let mut bytes = self.keys.seal(&place, expected)?;
             if let Some(found) = found
                 && self.keys.open(&place, &found.value)? == *expected
@@ -194,7 +200,7 @@ impl<C: Checkpointer> Encrypted<C> {
         }
         if history.places.len() != history.writes.len() {
             return Err(Error::codec(
-                "the saver does not say where the writes of a history are stored",
+                "the checkpointer does not say where the writes of a history are stored",
             ));
         }
         for (value, at) in history.writes.iter_mut().zip(&history.places) {
@@ -205,7 +211,11 @@ impl<C: Checkpointer> Encrypted<C> {
     }
 }
 
-impl<C: Checkpointer> Checkpointer for Encrypted<C> {
+impl CheckpointerLayer for Encrypted {
+    fn inner(&self) -> &AnyCheckpointer {
+        &self.inner
+    }
+
     async fn put(&self, put: Put) -> Result<(), Error> {
         self.inner.put(self.seal_put(put).await?).await
     }
@@ -226,12 +236,13 @@ impl<C: Checkpointer> Checkpointer for Encrypted<C> {
         self.inner.put_all(sealed).await
     }
 
-    fn storage(&self) -> Option<StorageId> {
-        self.inner.storage()
+    fn relaxed(&self) -> Option<Self> {
+        Some(Self { inner: self.inner.clone().relaxed(), keys: self.keys.clone() })
     }
 
-    fn relaxed(&self) -> Option<Self> {
-        Some(Self { inner: self.inner.relaxed()?, keys: self.keys.clone() })
+    /// What is expected is looked up before anything is stored, so a later call may overtake an earlier one.
+    fn in_order(&self) -> bool {
+        false
     }
 
     async fn put_writes(
@@ -260,10 +271,6 @@ impl<C: Checkpointer> Checkpointer for Encrypted<C> {
         all.into_iter().map(|stored| self.open_stored(stored)).collect()
     }
 
-    async fn delete_thread(&self, thread: &str) -> Result<(), Error> {
-        self.inner.delete_thread(thread).await
-    }
-
     async fn delta_history(
         &self,
         thread: &str,
@@ -282,23 +289,11 @@ impl<C: Checkpointer> Checkpointer for Encrypted<C> {
         copy::copy_thread(self, from, to).await
     }
 
-    async fn delete_for_runs(&self, runs: &[String]) -> Result<(), Error> {
-        self.inner.delete_for_runs(runs).await
-    }
-
-    async fn prune(&self, prune: Prune) -> Result<usize, Error> {
-        self.inner.prune(prune).await
-    }
-
-    async fn inventory(&self) -> Result<Inventory, Error> {
-        self.inner.inventory().await
-    }
-
     async fn threads(&self, query: ThreadQuery) -> Result<ThreadPage, Error> {
         let mut page = ThreadPage::default();
         let mut after = query.after.clone();
         loop {
-            // What the saver below cannot read matches every status, so nothing is missing here.
+            // What the checkpointer below cannot read matches every status, so nothing is missing here.
             let mut asked = query.clone();
             asked.after = after;
             let found = self.inner.threads(asked).await?;
@@ -324,13 +319,13 @@ impl<C: Checkpointer> Checkpointer for Encrypted<C> {
     }
 }
 
-impl<C: Checkpointer> Encrypted<C> {
-    /// What a thread tells whoever has the keys.
+impl Encrypted {
+    /// The information about a thread, decrypted.
     async fn open_info(&self, info: ThreadInfo) -> Result<ThreadInfo, Error> {
         if info.status.is_some() {
             return Ok(info);
         }
-        match self.get(&info.thread, "", Some(info.head)).await {
+        match Checkpointer::get(self, &info.thread, "", Some(info.head)).await {
             Ok(Some(head)) => Ok(ThreadInfo::of(head)),
             Ok(None) => Ok(info),
             Err(error @ Error::Codec(_)) => {

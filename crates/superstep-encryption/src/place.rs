@@ -1,4 +1,4 @@
-//! Where a value is stored, as it is bound to the value.
+//! The place of a value, which is authenticated with it.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ pub(crate) enum Kind<'a> {
     /// The value of a channel. Checkpoints share the values of channels that have not changed, so the version says which
     /// one it is; versions are never used twice.
     Value(Option<&'a Version>),
-    /// A write beside a checkpoint.
+    /// A write with a checkpoint.
     Write(WritePlace),
 }
 

@@ -1,4 +1,4 @@
-//! Encrypted savers keep every promise of a saver, and nothing that can be read, changed or moved.
+//! Encrypted checkpointers keep every promise of a checkpointer, and nothing that can be read, changed or moved.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,7 +8,7 @@ use superstep_checkpoint::{
     AnyCheckpointer, Blob, Checkpoint, CheckpointId, Checkpointer, Error, IdClock, MemorySaver,
     Metadata, Put, Query, SharedMap, Source, TaskId, TaskWrites, Version,
 };
-use superstep_conformance::savers::{self, Subject};
+use superstep_contract::checkpointers::{self, Subject};
 use superstep_encryption::{Encrypted, Keys};
 use superstep_postgres::PostgresSaver;
 use superstep_sqlite::SqliteSaver;
@@ -61,18 +61,18 @@ async fn drop_schema(name: &str) {
     client.batch_execute(&format!("DROP SCHEMA {name} CASCADE")).await.expect("dropped");
 }
 
-fn subject<C: Checkpointer>(saver: C, other: C) -> Subject {
+fn subject<C: Checkpointer>(checkpointer: C, other: C) -> Subject {
     Subject {
-        saver: AnyCheckpointer::new(Encrypted::new(saver, keys())),
+        checkpointer: AnyCheckpointer::new(Encrypted::new(checkpointer, keys())),
         other: AnyCheckpointer::new(Encrypted::new(other, keys())),
     }
 }
 
 #[tokio::test]
 async fn every_promise_is_kept_in_memory() {
-    let report = savers::run(|| async {
-        let saver = MemorySaver::new();
-        subject(saver.clone(), saver)
+    let report = checkpointers::run(|| async {
+        let checkpointer = MemorySaver::new();
+        subject(checkpointer.clone(), checkpointer)
     });
     report.await.assert_passed();
 }
@@ -80,12 +80,12 @@ async fn every_promise_is_kept_in_memory() {
 #[tokio::test]
 async fn every_promise_is_kept_in_sqlite() {
     let files = Mutex::new(Vec::new());
-    let report = savers::run(|| async {
+    let report = checkpointers::run(|| async {
         let file = File::new();
-        let saver = SqliteSaver::open(&file.0).await.expect("a file");
+        let checkpointer = SqliteSaver::open(&file.0).await.expect("a file");
         let other = SqliteSaver::open(&file.0).await.expect("the same file");
         files.lock().expect("the list").push(file);
-        subject(saver, other)
+        subject(checkpointer, other)
     });
     report.await.assert_passed();
 }
@@ -93,11 +93,11 @@ async fn every_promise_is_kept_in_sqlite() {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_promise_is_kept_in_postgresql() {
     let made = Mutex::new(Vec::new());
-    let report = savers::run(|| async {
+    let report = checkpointers::run(|| async {
         let (url, name) = schema().await;
         made.lock().expect("the list").push(name);
-        let saver = PostgresSaver::connect(&url).await.expect("a saver");
-        subject(saver, PostgresSaver::connect(&url).await.expect("another"))
+        let checkpointer = PostgresSaver::connect(&url).await.expect("a checkpointer");
+        subject(checkpointer, PostgresSaver::connect(&url).await.expect("another"))
     });
     report.await.assert_passed();
     let made = made.into_inner().expect("the list");
@@ -107,7 +107,7 @@ async fn every_promise_is_kept_in_postgresql() {
 }
 
 /// A checkpoint of a thread with secrets in every kind of value, and another after it.
-async fn fill(saver: &impl Checkpointer, thread: &str) -> [CheckpointId; 2] {
+async fn fill(checkpointer: &impl Checkpointer, thread: &str) -> [CheckpointId; 2] {
     let clock = IdClock::new();
     let mut head = None;
     let ids = [0, 1].map(|step| {
@@ -146,16 +146,16 @@ async fn fill(saver: &impl Checkpointer, thread: &str) -> [CheckpointId; 2] {
             metadata: Metadata::new(Source::Loop, step),
             changed: names,
         };
-        saver.put(put).await.expect("stored");
+        checkpointer.put(put).await.expect("stored");
         let writes = vec![("text".into(), blob(SECRET)), ("__resume__".into(), blob(SECRET))];
         let writes = TaskWrites::new(TaskId::from_bytes([7; 16]), "p", writes);
-        saver.put_writes(thread, "", id, vec![writes]).await.expect("stored");
+        checkpointer.put_writes(thread, "", id, vec![writes]).await.expect("stored");
     }
     ids
 }
 
-async fn reads(saver: &impl Checkpointer, thread: &str) -> Result<(), Error> {
-    let all = saver.list(Query { thread: Some(thread.into()), ..Query::default() }).await?;
+async fn reads(checkpointer: &impl Checkpointer, thread: &str) -> Result<(), Error> {
+    let all = checkpointer.list(Query { thread: Some(thread.into()), ..Query::default() }).await?;
     assert_eq!(all.len(), 2);
     for stored in all {
         let text = stored.checkpoint.value("text").expect("a value");
@@ -179,10 +179,11 @@ fn contains(bytes: &[u8], part: &[u8]) -> bool {
 async fn an_sqlite_file_has_no_plain_text_and_nothing_in_it_can_be_moved() {
     let file = File::new();
     let inner = SqliteSaver::open(&file.0).await.expect("a file");
-    let saver = Encrypted::new(inner.clone(), keys());
-    fill(&saver, "a").await;
-    fill(&saver.relaxed().expect("a saver that does not wait for the disk"), "b").await;
-    reads(&saver, "a").await.expect("what was stored");
+    let checkpointer = Encrypted::new(inner.clone(), keys());
+    fill(&checkpointer, "a").await;
+    fill(&checkpointer.relaxed().expect("a checkpointer that does not wait for the disk"), "b")
+        .await;
+    reads(&checkpointer, "a").await.expect("what was stored");
     for part in file.parts() {
         let bytes = std::fs::read(&part).unwrap_or_default();
         assert!(!contains(&bytes, b"the secret"), "{}", part.display());
@@ -192,25 +193,26 @@ async fn an_sqlite_file_has_no_plain_text_and_nothing_in_it_can_be_moved() {
     // Everything of a thread under the name of another one, a write in another slot, a changed byte.
     assert_eq!(change("UPDATE checkpoints SET thread_id = 'c' WHERE thread_id = 'a'"), 2);
     assert_eq!(change("UPDATE writes SET thread_id = 'c' WHERE thread_id = 'a'"), 4);
-    refused(reads(&saver, "c").await, "moved");
+    refused(reads(&checkpointer, "c").await, "moved");
     let move_writes =
         "UPDATE writes SET idx = -3, channel = '__interrupt__' WHERE thread_id = 'b' AND idx = -4";
     assert_eq!(change(move_writes), 2);
-    refused(reads(&saver, "b").await, "moved");
+    refused(reads(&checkpointer, "b").await, "moved");
     change("UPDATE writes SET idx = -4, channel = '__resume__' WHERE thread_id = 'b' AND idx = -3");
-    reads(&saver, "b").await.expect("what was moved back");
+    reads(&checkpointer, "b").await.expect("what was moved back");
     change(
         "UPDATE writes SET value = substr(value, 1, length(value) - 1) || x'00' WHERE thread_id = 'b'",
     );
-    refused(reads(&saver, "b").await, "changed");
+    refused(reads(&checkpointer, "b").await, "changed");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn tables_of_postgresql_have_no_plain_text_and_nothing_in_them_can_be_moved() {
     let (url, name) = schema().await;
-    let saver = Encrypted::new(PostgresSaver::connect(&url).await.expect("a saver"), keys());
-    fill(&saver, "a").await;
-    reads(&saver, "a").await.expect("what was stored");
+    let checkpointer =
+        Encrypted::new(PostgresSaver::connect(&url).await.expect("a checkpointer"), keys());
+    fill(&checkpointer, "a").await;
+    reads(&checkpointer, "a").await.expect("what was stored");
     let client = client(&url).await;
     let hex: String = SECRET.bytes().take(10).map(|byte| format!("{byte:02x}")).collect();
     for table in ["checkpoints", "checkpoint_blobs", "checkpoint_writes"] {
@@ -225,7 +227,7 @@ async fn tables_of_postgresql_have_no_plain_text_and_nothing_in_them_can_be_move
     let other = "UPDATE checkpoint_blobs b SET blob = (SELECT c.blob FROM checkpoint_blobs c \
                  WHERE c.channel = 'text' AND c.version <> b.version) WHERE b.channel = 'text'";
     assert_eq!(client.execute(other, &[]).await.expect("changed"), 2);
-    refused(reads(&saver, "a").await, "moved");
+    refused(reads(&checkpointer, "a").await, "moved");
     drop_schema(&name).await;
 }
 

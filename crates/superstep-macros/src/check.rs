@@ -1,7 +1,8 @@
-//! Finds out what the source means. What does not go together becomes a mistake, and the part of it that was
-//! understood goes on to the code.
+//! Interprets the parsed source. Inconsistencies become errors; the rest is passed to code
+//! generation.
 
 use proc_macro2::Span;
+use superstep_names::{Refusal, refusal};
 use syn::ext::IdentExt;
 use syn::{ExprPath, GenericParam, Ident, LitStr, Type};
 
@@ -23,7 +24,7 @@ pub(crate) struct Channel {
     pub(crate) private: bool,
 }
 
-/// What a write does to a channel.
+/// The effect of a write to a channel.
 #[expect(clippy::large_enum_variant, reason = "there is one for each field, for a moment")]
 pub(crate) enum Rule {
     Last,
@@ -39,7 +40,7 @@ pub(crate) enum Reducer {
     Function { path: ExprPath, update: Type },
 }
 
-/// What is stored of a reduced channel.
+/// The stored form of a reduced channel.
 pub(crate) enum Stored {
     /// What its reducer says.
     Either,
@@ -161,54 +162,11 @@ fn rule(attrs: ChannelAttrs, field: &Ident, ty: &Type, errors: &mut Errors) -> R
     Rule::Reduce { reducer, stored }
 }
 
-/// Names that mean something else in a stored checkpoint.
-const RESERVED: &[&str] = &[
-    "langsmith:hidden",
-    "__input__",
-    "__interrupt__",
-    "__resume__",
-    "__error__",
-    "__error_source_node__",
-    "__no_writes__",
-    "__snapshot_bumps__",
-    "__pregel_send",
-    "__pregel_read",
-    "__pregel_checkpointer",
-    "__pregel_stream",
-    "__pregel_resuming",
-    "__pregel_replay_state",
-    "__pregel_task_id",
-    "__pregel_timed_attempt_observer",
-    "__pregel_resume_map",
-    "__pregel_strict_resume",
-    "__pregel_stream_messages_v2",
-    "__pregel_push",
-    "__pregel_pull",
-    "checkpoint_map",
-    "checkpoint_id",
-    "checkpoint_ns",
-    "configurable",
-    "|",
-    ":",
-];
-
-/// How the names of the engine's own channels begin.
-const RESERVED_BEGINNINGS: &[&str] = &["branch:to:", "join:"];
-
 fn names(channel: &Channel, before: &[Channel], errors: &mut Errors) {
     let name = channel.name.value();
-    if name.is_empty() {
-        errors.at(&channel.name, "a channel's name is not empty");
-        return;
-    }
-    if RESERVED.contains(&name.as_str()) {
-        let message =
-            format!("the name `{name}` is reserved; give the channel another with `rename`");
-        errors.at(&channel.name, message);
-    }
-    if let Some(start) = RESERVED_BEGINNINGS.iter().find(|start| name.starts_with(*start)) {
-        let message = format!("names that begin with `{start}` are reserved for the engine");
-        errors.at(&channel.name, message);
+    if let Some(refusal) = refusal(&name) {
+        let remedy = "; give the channel another with `rename`";
+        errors.at(&channel.name, format!("the channel name `{name}` {refusal}{remedy}"));
     }
     if let Some(other) = before.iter().find(|other| other.name.value() == name) {
         let field = other.field.unraw();
@@ -266,8 +224,8 @@ fn part(field: ViewField, errors: &mut Errors) -> Option<Part> {
         },
     };
     let channel = field.channel.unwrap_or_else(|| literal(&from));
-    if channel.value().is_empty() {
-        errors.at(&channel, "a channel's name is not empty");
+    if let Some(refusal @ Refusal::Empty) = refusal(&channel.value()) {
+        errors.at(&channel, format!("the channel name `` {refusal}"));
     }
     Some(Part { field: field.ident, from, channel })
 }

@@ -1,16 +1,17 @@
 //! `#[task]` and `#[entrypoint]`: functions as recorded calls and as workflows.
 //!
-//! What they write calls one library function each; there is nothing in it that could not be written by hand.
+//! The generated code calls one library function each.
 
 use proc_macro2::TokenStream;
-use quote::{ToTokens, quote};
+use quote::{ToTokens, format_ident, quote};
 use syn::parse::Parser;
 use syn::punctuated::Punctuated;
+use syn::spanned::Spanned as _;
 use syn::{Expr, ExprLit, FnArg, Ident, ItemFn, Lit, LitStr, Meta, Pat, Path, Token, Type};
 
 use crate::errors::{Errors, nearest};
 
-/// What stands in the attribute.
+/// The options in the attribute.
 #[derive(Default)]
 struct Options {
     name: Option<LitStr>,
@@ -78,22 +79,21 @@ fn read(options: TokenStream, item: ItemFn, what: &str, errors: &mut Errors) -> 
             FnArg::Receiver(receiver) => {
                 errors.at(receiver, format!("`#[{what}]` is for a function, not for a method"));
             }
-            FnArg::Typed(typed) => match &*typed.pat {
-                Pat::Ident(pattern) => {
-                    if let Type::Reference(reference) = &*typed.ty {
-                        errors.at(
-                            reference,
-                            "what runs again must own its arguments; take the value itself",
-                        );
-                    }
-                    arguments.push(Argument {
-                        name: pattern.ident.clone(),
-                        is_task: is_task(&typed.ty),
-                        ty: (*typed.ty).clone(),
-                    });
+            FnArg::Typed(typed) => {
+                if let Type::Reference(reference) = &*typed.ty {
+                    errors.at(
+                        reference,
+                        "what runs again must own its arguments; take the value itself",
+                    );
                 }
-                other => errors.at(other, "give the argument a name"),
-            },
+                let name = match &*typed.pat {
+                    Pat::Ident(pattern) => pattern.ident.clone(),
+                    // The function itself destructures the value.
+                    other => format_ident!("argument_{}", arguments.len(), span = other.span()),
+                };
+                let (is_task, ty) = (is_task(&typed.ty), (*typed.ty).clone());
+                arguments.push(Argument { name, ty, is_task });
+            }
         }
     }
     Function { item, options, arguments }
@@ -147,14 +147,14 @@ impl Function {
         self.options.library.as_ref().map_or_else(|| quote!(::superstep), ToTokens::to_token_stream)
     }
 
-    /// The mistakes, and the function as it stands, so that what is in it is checked, too.
+    /// The errors, and the original function, so that its body is checked, too.
     fn refused(&self, errors: Errors) -> TokenStream {
         let errors = errors.into_compile_errors();
         let item = &self.item;
         quote!(#errors #[allow(dead_code)] #item)
     }
 
-    /// The function itself, to stand inside the one that takes its name.
+    /// The original function, nested in the generated one of the same name.
     fn inner(&self) -> TokenStream {
         let ItemFn { sig, block, .. } = &self.item;
         quote!(#sig #block)

@@ -46,8 +46,8 @@ fn has_lifetimes(generics: &Generics) -> bool {
     generics.lifetimes().next().is_some()
 }
 
-/// Where the compiler points if it refuses the code for this syntax. Names are looked up as in the rest of the code, even
-/// if the syntax comes out of another macro.
+/// The span of compiler errors about the code for this syntax. Names are looked up as in the rest
+/// of the code, even if the syntax comes out of another macro.
 fn at(syntax: &impl Spanned) -> Span {
     Span::call_site().located_at(syntax.span())
 }
@@ -316,8 +316,8 @@ fn setter(index: usize, channel: &Channel, source: &Source) -> TokenStream {
 
 /// The type of a setter's parameter for a field of type `ty`, and the expression that makes it what is written.
 ///
-/// Whatever turns into the value will do, except for numbers: a literal would have no type of its own then, and
-/// become an `i32` that does not turn into a `u64`. Text that may be missing is given as text: `&str` does not turn into an
+/// It takes `impl Into<T>`, except for numbers: a literal would be inferred as `i32`, which does
+/// not convert to `u64`. An `Option<String>` takes text, because `&str` does not convert to
 /// `Option<String>`.
 fn param(ty: &Type, written: &TokenStream, root: &syn::Path) -> (TokenStream, TokenStream) {
     if is_number(ty) {
@@ -358,7 +358,7 @@ fn is_number(ty: &Type) -> bool {
     }
 }
 
-/// What lets an update be returned by a node and given to a run.
+/// The implementations that make an update a node's result and a run's input.
 fn conversions(source: &Source, update: &Ident) -> TokenStream {
     let Source { ident, root, .. } = source;
     let bounded = bounded(source);

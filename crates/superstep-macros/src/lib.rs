@@ -1,5 +1,5 @@
-//! The macros of superstep. Use them through the `superstep` crate, which re-exports them and documents in its
-//! module `state` what they write and how to write it by hand.
+//! The macros of superstep. Use them through the `superstep` crate, which re-exports them; its
+//! module `state` documents the generated code.
 //!
 //! Each macro works in three steps, one file each: `parse` reads what stands in the source, `check` finds out what it
 //! means and what is wrong with it, `generate` writes the code. The first two collect every mistake; if there is one,
@@ -18,20 +18,20 @@ use syn::{DeriveInput, ItemFn};
 
 use crate::errors::Errors;
 
-/// Turns a struct with named fields into a row of channels.
+/// Makes a struct with named fields the state of a graph: each field is a channel.
 ///
-/// The struct also derives `Clone` and `Default`. Each type parameter must be a `FieldValue`, which is to the fields
-/// of a state what `Clone` is to the fields of a struct that derives `Clone`.
+/// The struct also derives `Clone` and `Default`. Each type parameter must implement `FieldValue`.
 ///
-/// `#[channel(...)]` on a field says how writes are folded in; the module `superstep::state` has the table.
-/// `#[state(crate = path)]` on the struct says where to find `superstep`, if it is not `::superstep`.
+/// `#[channel(...)]` on a field says how writes are applied; the module `superstep::state` has the
+/// table. `#[state(crate = path)]` on the struct says where to find `superstep`, if it is not
+/// `::superstep`.
 #[proc_macro_derive(State, attributes(state, channel))]
 pub fn derive_state(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     let input = syn::parse_macro_input!(input as DeriveInput);
     state(&input).into()
 }
 
-/// Turns a struct into a part of a state, which a node can ask for and a graph can take as its input.
+/// Makes a struct a view of a state, which a node can take as an argument and a graph as its input.
 ///
 /// `#[view(Essay)]` on the struct names the state. Its fields have the names and types of fields of the state;
 /// `#[view(rename = "notes")]` on a field names the state's field, if it has another name. If the state in turn has

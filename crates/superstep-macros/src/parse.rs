@@ -346,8 +346,8 @@ fn flag<T>(key: &Ident, input: ParseStream<'_>, set: T) -> syn::Result<T> {
     Err(syn::Error::new(key.span(), format!("`{key}` takes no value")))
 }
 
-/// Goes on to the comma after a mistake. A type and the head of a closure are skipped whole, because they may have commas
-/// of their own.
+/// Continues to the comma after a mistake. A type and the head of a closure are skipped whole,
+/// because they may have commas of their own.
 fn skip(input: ParseStream<'_>) -> syn::Result<()> {
     if input.parse::<Option<Token![=]>>()?.is_some() && input.fork().parse::<Type>().is_ok() {
         input.parse::<Type>()?;

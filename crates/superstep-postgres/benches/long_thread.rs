@@ -2,7 +2,7 @@
 //! long_thread`, on a server that is started for it. Commits do not wait for the disk, whose mood would hide it.
 
 use superstep_checkpoint::AnyCheckpointer;
-use superstep_conformance::graphs::long;
+use superstep_contract::graphs::long;
 use superstep_postgres::PostgresSaver;
 use superstep_testdb::Cluster;
 
@@ -10,6 +10,7 @@ use superstep_testdb::Cluster;
 async fn main() {
     let cluster = Cluster::start().expect("a server");
     let url = format!("{}?options=-csynchronous_commit%3Doff", cluster.url());
-    let saver = AnyCheckpointer::new(PostgresSaver::connect(url).await.expect("a connection"));
-    long::print_pace(&saver, 1000, 5).await;
+    let checkpointer =
+        AnyCheckpointer::new(PostgresSaver::connect(url).await.expect("a connection"));
+    long::print_pace(&checkpointer, 1000, 5).await;
 }

@@ -1,9 +1,10 @@
 //! Connections, and what is sent over them.
 //!
-//! No call leaves anything behind in a session, so that a pooler may give each transaction to another one: statements
-//! are unnamed unless [`Options::prepared`] allows names, settings and locks end with their transaction. A transaction is sent in one go, from `BEGIN` to
-//! `COMMIT`, without waiting for answers in between; so it takes one round trip, and a future that is dropped has either
-//! sent all of it or nothing.
+//! No call leaves state in a session, so that a pooler may give each transaction another session:
+//! statements are unnamed unless [`Options::prepared`] allows names, settings and locks end with
+//! their transaction. A transaction is sent at once, from `BEGIN` to `COMMIT`, without waiting for
+//! answers in between; so it takes one round trip, and a future that is dropped has either sent all
+//! of it or nothing.
 
 use std::fmt;
 use std::future::Future;
@@ -24,12 +25,12 @@ use crate::failure::Failure;
 use crate::options::Options;
 use crate::tls::Connector;
 
-/// The first pause before something is tried again; each further one is twice as long.
+/// The first pause before a retry; each further one is twice as long.
 const PAUSE_FIRST: Duration = Duration::from_millis(10);
 /// The longest such pause.
 const PAUSE_MAX: Duration = Duration::from_millis(500);
 
-/// A database and the connections to it.
+/// A database and its connection pool.
 #[derive(Clone)]
 pub(crate) struct Db {
     pool: Pool,
@@ -67,7 +68,7 @@ impl<'a> Statement<'a> {
         self.bind(value, Type::TEXT_ARRAY)
     }
 
-    /// Asks it under the name it has, or without one.
+    /// Executes it, prepared or unnamed.
     async fn run(
         &self,
         client: &ClientWrapper,
@@ -82,7 +83,7 @@ impl<'a> Statement<'a> {
         }
     }
 
-    /// The name it has on this connection, if names are allowed; asks the server only the first time.
+    /// Its prepared statement on this connection, if prepared statements are allowed.
     async fn name(
         &self,
         client: &ClientWrapper,
@@ -96,17 +97,17 @@ impl<'a> Statement<'a> {
     }
 }
 
-/// Which attempt at something this is.
+/// The attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Attempt {
     /// Nothing was sent before.
     First,
-    /// The same was sent before, and was done or not.
+    /// A repetition: the first may have taken effect.
     Again,
 }
 
 impl Db {
-    /// The same for all who connect with the same settings, of which the password is not one.
+    /// The id of the storage: equal settings, without the password, give equal ids.
     pub(crate) fn storage(&self) -> StorageId {
         StorageId::named(&format!("{:?}", self.config))
     }
@@ -164,7 +165,7 @@ impl Db {
         }
     }
 
-    /// Asks one question; if the connection is lost meanwhile, again on another one.
+    /// Runs a query; if the connection is lost, retries it on another one.
     pub(crate) async fn read(&self, statement: Statement<'_>) -> Result<Vec<Row>, Failure> {
         let statement = &statement;
         self.insist(move |_| async move {
@@ -184,7 +185,7 @@ impl Db {
         .await
     }
 
-    /// Something that has to be answered in time, on a connection that is not used any more if it is not.
+    /// Limits the time of an answer. A connection that exceeds it is discarded.
     pub(crate) async fn in_time<T, E>(
         &self,
         work: impl Future<Output = Result<T, E>>,
@@ -231,13 +232,14 @@ impl Db {
         let commit = client.batch_execute("COMMIT");
         let (begun, (rows, committed)) = join(begin, join(inner, commit)).await;
         begun?;
-        // After a failure the server takes `COMMIT` for `ROLLBACK`, without a word.
+        // After a failure the server silently treats `COMMIT` as `ROLLBACK`.
         let rows = rows?;
         committed?;
         Ok(rows)
     }
 
-    /// Opens a transaction that is committed later, when its first answers are known. Until then it is undone if it is dropped.
+    /// Opens a transaction that is committed later, when its first answers are known. It is rolled
+    /// back if it is dropped before.
     pub(crate) async fn open(
         &self,
         statements: &[&Statement<'_>],
@@ -256,7 +258,8 @@ impl Db {
         Ok((open, rows))
     }
 
-    /// Tries something until it works, fails for good, or the server has been away for too long.
+    /// Retries an operation until it succeeds, fails permanently, or the server has been
+    /// unreachable for too long.
     pub(crate) async fn insist<T, F>(
         &self,
         mut attempt: impl FnMut(Attempt) -> F,
@@ -272,20 +275,23 @@ impl Db {
                 Err(failure @ (Failure::Lost(_) | Failure::Undone(_))) => failure,
                 done => return done,
             };
-            let deadline = *deadline.get_or_insert_with(|| Instant::now() + self.reconnect_max);
-            if Instant::now() + pause > deadline {
+            // A time that is too far away to be told never comes.
+            let now = Instant::now();
+            let deadline = *deadline.get_or_insert_with(|| now.checked_add(self.reconnect_max));
+            let next = now.checked_add(pause);
+            if deadline.is_some_and(|deadline| next.is_none_or(|next| next > deadline)) {
                 return Err(failure);
             }
             if matches!(failure, Failure::Lost(_)) {
                 which = Attempt::Again;
             }
             tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(PAUSE_MAX);
+            pause = pause.saturating_mul(2).min(PAUSE_MAX);
         }
     }
 }
 
-/// Does something that the server has to answer in time. A server that does not has gone, for all we know.
+/// Runs an operation with a time limit. A server that exceeds it counts as unreachable.
 async fn within<T, E: Into<Failure>>(
     limit: Duration,
     work: impl Future<Output = Result<T, E>>,
@@ -294,7 +300,7 @@ async fn within<T, E: Into<Failure>>(
     let mut work = std::pin::pin!(work);
     match tokio::time::timeout(limit, work.as_mut()).await {
         Ok(done) => done.map_err(Into::into),
-        // The clock of a test jumps whenever everything waits, and a network knows nothing of that.
+        // A paused test clock jumps while everything waits for the network.
         Err(_) if begun.elapsed() < limit => work.await.map_err(Into::into),
         Err(_) => Err(Failure::no_answer(limit)),
     }

@@ -1,4 +1,4 @@
-//! What a failure of the driver means for the caller.
+//! Classifies failures of the driver for the caller.
 
 use std::error::Error as _;
 use std::fmt;
@@ -8,20 +8,20 @@ use deadpool_postgres::PoolError;
 use superstep_checkpoint::Error;
 use tokio_postgres::error::SqlState;
 
-/// Why something could not be done.
+/// Why an operation failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The connection is gone, or the server is going away or not yet up. What was sent may have been done or not.
     Lost(Box<dyn std::error::Error + Send + Sync>),
-    /// The server undid everything because of another transaction; it may be tried again.
+    /// The server rolled the transaction back because of another one; a retry may succeed.
     Undone(tokio_postgres::Error),
-    /// The server said no. Trying again would not help.
+    /// The server refused. A retry would not help.
     Refused(tokio_postgres::Error),
     /// Trying again would not help.
     Final(Error),
 }
 
-/// The server has not answered in time. Nobody knows whether it got what was sent.
+/// The server has not answered in time. It is unknown whether it received the request.
 #[derive(Debug)]
 pub(crate) struct NoAnswer(pub(crate) Duration);
 
@@ -53,7 +53,7 @@ impl Failure {
         }
     }
 
-    /// What is told to the caller who did `what`.
+    /// The error for a caller that did `what`.
     pub(crate) fn told(self, what: impl FnOnce() -> String) -> Error {
         match self {
             Self::Lost(source) => Error::backend(
@@ -72,7 +72,7 @@ impl Failure {
 }
 
 impl Failure {
-    /// What is told to the caller who wanted to connect.
+    /// The error for a caller that wanted to connect.
     pub(crate) fn unreached(self) -> Error {
         match self {
             Self::Lost(source) => Error::backend("PostgreSQL cannot be reached", source),
@@ -120,8 +120,8 @@ impl From<Error> for Failure {
     }
 }
 
-/// What is told if this side and the server cannot agree on an encrypted connection. Trying again would not help, although a
-/// connection was lost.
+/// The error for a failed TLS negotiation. A retry would not help, although the connection was
+/// lost.
 fn distrust(error: &tokio_postgres::Error) -> Option<String> {
     let io = error.source()?.downcast_ref::<std::io::Error>()?;
     let refusal = io.get_ref()?.downcast_ref::<rustls::Error>()?;

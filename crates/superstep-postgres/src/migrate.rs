@@ -1,9 +1,10 @@
-//! Making the tables, or bringing older ones up to date.
+//! Creating the tables, and migrating older ones.
 //!
-//! The tables, and the table that counts the steps that led to them, are those of the other engine, so that either finds
-//! the database as it expects it. Several processes may start at once. One of them holds a lock and takes the steps, and the
-//! others wait. The lock belongs to a transaction on a connection of its own, since an index that is built concurrently
-//! cannot be in one. Whoever waits asks again in a new transaction each time: building such an index waits for all
+//! The tables, and the table that counts the steps that led to them, are those of LangGraph, so
+//! that either finds the database as it expects it. Several processes may start at once. One of
+//! them holds a lock and takes the steps, and the others wait. The lock belongs to a transaction on
+//! a connection of its own, since an index that is built concurrently cannot be in one. A waiting
+//! process asks again in a new transaction each time: building such an index waits for all
 //! transactions that began before.
 
 use std::time::Duration;
@@ -15,10 +16,11 @@ use tokio_postgres::{Client, SimpleQueryMessage};
 use crate::db::Db;
 use crate::failure::Failure;
 
-/// How long to wait until the lock is asked for again.
+/// The time between two attempts to take the lock.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// How often the steps are begun anew because somebody who does not know the lock took one at the same time.
+/// How often the migration restarts because a program without the lock took a step at the same
+/// time.
 const TRIES: usize = 20;
 
 /// Chosen once, at random; everybody who makes these tables must use it.
@@ -97,7 +99,7 @@ fn told(error: tokio_postgres::Error, what: &str) -> Error {
 /// Whether all steps have been taken.
 async fn is_current(client: &Client, plan: Plan<'_>) -> Result<bool, Error> {
     let reached = reached(client, plan).await?;
-    let last = plan.steps.len() as i32 - 1;
+    let last = i32::try_from(plan.steps.len()).map_err(Error::invalid)?.saturating_sub(1);
     if let Some(newer) = reached.filter(|reached| *reached > last) {
         let table = plan.table;
         return Err(Error::invalid(format_args!(
@@ -112,7 +114,7 @@ async fn is_current(client: &Client, plan: Plan<'_>) -> Result<bool, Error> {
 async fn reached(client: &Client, plan: Plan<'_>) -> Result<Option<i32>, Error> {
     let exists = format!("SELECT to_regclass('{}') IS NOT NULL", plan.table);
     let row = client.query_typed_one(&exists, &[]).await.map_err(|error| told(error, "look"))?;
-    if !row.get::<_, bool>(0) {
+    if !row.try_get::<_, bool>(0).map_err(|error| told(error, "look"))? {
         return Ok(None);
     }
     let last = format!("SELECT max(v) FROM {}", plan.table);
@@ -131,7 +133,8 @@ async fn take_steps(client: &Client, plan: Plan<'_>) -> Result<(), Error> {
     try_steps(client, plan).await.map_err(|error| told(error, "migrate"))
 }
 
-/// `IF NOT EXISTS` looks first and makes then, so it fails when somebody else does the same in between.
+/// `IF NOT EXISTS` checks first and creates then, so it fails if another process creates the table
+/// in between.
 fn is_race(error: &tokio_postgres::Error) -> bool {
     let races = [
         &SqlState::UNIQUE_VIOLATION,
@@ -146,8 +149,8 @@ fn is_race(error: &tokio_postgres::Error) -> bool {
 async fn try_steps(client: &Client, plan: Plan<'_>) -> Result<(), tokio_postgres::Error> {
     client.batch_execute(plan.first).await?;
     let sql = format!("SELECT coalesce(max(v), -1) FROM {}", plan.table);
-    let reached: i32 = client.query_typed_one(&sql, &[]).await?.get(0);
-    for (number, step) in plan.steps.iter().enumerate().skip((reached + 1).max(0) as usize) {
+    let reached: i32 = client.query_typed_one(&sql, &[]).await?.try_get(0)?;
+    for (number, step) in (0..).zip(plan.steps).filter(|(number, _)| *number > reached) {
         if let Some(index) = concurrent_index(step) {
             drop_invalid(client, index).await?;
         }
@@ -170,7 +173,7 @@ async fn drop_invalid(client: &Client, index: &str) -> Result<(), tokio_postgres
     let sql = format!(
         "SELECT EXISTS (SELECT FROM pg_index WHERE indexrelid = to_regclass('{index}') AND NOT indisvalid)"
     );
-    if client.query_typed_one(&sql, &[]).await?.get(0) {
+    if client.query_typed_one(&sql, &[]).await?.try_get(0)? {
         client.batch_execute(&format!("DROP INDEX CONCURRENTLY IF EXISTS {index}")).await?;
     }
     Ok(())

@@ -8,7 +8,7 @@ use tokio_postgres::Config;
 
 use crate::tls;
 
-/// Where a database is and how to use it.
+/// The options of a connection.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), superstep_checkpoint::Error> {
@@ -17,7 +17,7 @@ use crate::tls;
 ///
 /// let url = "postgres://app:secret@db.example.org/agents?sslmode=require";
 /// let options = Options::new(url).pool_size(16).statement_timeout(Duration::from_secs(5));
-/// let saver = PostgresSaver::connect(options).await?;
+/// let checkpointer = PostgresSaver::connect(options).await?;
 /// # Ok(())
 /// # }
 /// ```
@@ -52,23 +52,24 @@ impl Options {
         }
     }
 
-    /// At most this many connections at a time; ten unless said otherwise.
+    /// The maximum number of connections. The default is ten.
     ///
-    /// Calls that find all of them in use wait for one.
+    /// Calls wait while all of them are in use.
     #[must_use]
     pub fn pool_size(mut self, connections: usize) -> Self {
         self.pool_size = connections.max(1);
         self
     }
 
-    /// How encrypted connections are made: which authorities are trusted, and the certificate this side shows.
+    /// The TLS configuration: trusted authorities and the client certificate.
     #[must_use]
     pub fn tls(mut self, config: impl Into<Arc<ClientConfig>>) -> Self {
         self.tls = Some(config.into());
         self
     }
 
-    /// The server gives up a statement that takes longer than this, and the call fails. No limit unless said otherwise.
+    /// Sets the server's limit on the time of a statement; the call then fails. There is no limit
+    /// by default.
     ///
     /// It is set for each transaction, so it also holds behind a pooler that shares sessions.
     #[must_use]
@@ -77,49 +78,49 @@ impl Options {
         self
     }
 
-    /// How long it may take to make a connection, until the server is ready for the first statement; 15 seconds unless said
-    /// otherwise. Then the server counts as gone.
+    /// The time limit for making a connection, until the server is ready for the first statement.
+    /// The default is 15 seconds. Then the server counts as unreachable.
     #[must_use]
     pub fn connect_max(mut self, time: Duration) -> Self {
         self.connect_max = time;
         self
     }
 
-    /// How long the server may take to answer a statement or a transaction; two minutes unless said otherwise.
+    /// The time limit for the answer to a statement or a transaction. The default is two minutes.
     ///
-    /// A server that takes longer counts as gone, and so does one that never answers, which the network may not tell: the
-    /// connection is given up, and the call goes on with another one as [`reconnect_max`](Self::reconnect_max) has it. For what
-    /// was being stored, it finds out whether it was. Steps that make tables and build indexes may take as long as they do.
+    /// A server that takes longer counts as unreachable: the connection is closed, and the call
+    /// retries on another one as [`reconnect_max`](Self::reconnect_max) has it. For writes, it
+    /// finds out whether they were stored. Migrations have no limit.
     ///
-    /// [`statement_timeout`](Self::statement_timeout) is for a server that is slow and should be: it ends the statement there.
+    /// [`statement_timeout`](Self::statement_timeout) ends slow statements on the server instead.
     #[must_use]
     pub fn answer_max(mut self, time: Duration) -> Self {
         self.answer_max = time;
         self
     }
 
-    /// How long a call tries to go on when the server goes away under it; ten seconds unless said otherwise.
+    /// How long a call retries when the server is unreachable. The default is ten seconds.
     ///
-    /// After that it fails. What it was to store may then be stored or not; asking for it again is safe.
+    /// Then it fails. Its writes may be stored or not; repeating the call is safe.
     #[must_use]
     pub fn reconnect_max(mut self, time: Duration) -> Self {
         self.reconnect_max = time;
         self
     }
 
-    /// Lets the server plan each statement once for each connection instead of each time, which it spends most of the time
-    /// of a small checkpoint on.
+    /// Uses prepared statements: the server plans each statement once per connection, which is most
+    /// of the cost of a small checkpoint.
     ///
-    /// For connections straight to the server. A pooler that gives each transaction another session must keep track of
-    /// named statements itself, as PgBouncer does from 1.21 on with `max_prepared_statements`; behind one that does not,
-    /// a statement may be another one than was meant.
+    /// Only for direct connections to the server, or for a pooler that tracks prepared statements,
+    /// as PgBouncer does from 1.21 on with `max_prepared_statements`. Behind another pooler, a name
+    /// may refer to a wrong statement.
     #[must_use]
     pub fn prepared(mut self) -> Self {
         self.prepared = true;
         self
     }
 
-    /// What the driver needs to connect.
+    /// The configuration of the driver.
     pub(crate) fn driver(&self) -> Result<(Config, tls::Connector), Error> {
         let (url, roots) = tls::take_roots(&self.url)?;
         let config: Config = url

@@ -48,7 +48,7 @@ fn unescape(text: &str) -> Result<PathBuf, Error> {
         rest = tail;
     }
     let name = String::from_utf8(bytes);
-    name.map(PathBuf::from).map_err(|_| Error::invalid("`sslrootcert` is no text"))
+    name.map(PathBuf::from).map_err(|_| Error::invalid("`sslrootcert` is not text"))
 }
 
 fn hex(digit: u8) -> Result<u8, Error> {

@@ -28,28 +28,28 @@ const DAMAGE: [(&str, &str); 11] = [
 #[tokio::test]
 async fn a_damaged_row_harms_its_own_thread_only() {
     let database = Database::new().await;
-    let saver = database.saver().await;
+    let checkpointer = database.checkpointer().await;
     let client = database.client().await;
-    saver.put(Line::new("sound").then(&[("n", blob([1]))])).await.unwrap();
+    checkpointer.put(Line::new("sound").then(&[("n", blob([1]))])).await.unwrap();
     for (nth, (table, damage)) in DAMAGE.iter().enumerate() {
         let thread = format!("damaged {nth}");
         let mut line = Line::new(&thread);
         let put = line.then(&[("n", blob([1]))]);
         let id = put.checkpoint.id;
-        saver.put(put).await.unwrap();
+        checkpointer.put(put).await.unwrap();
         let writes = vec![TaskWrites::new(TaskId::NULL, "", vec![("n".into(), blob(1))])];
-        saver.put_writes(&thread, "", id, writes).await.unwrap();
+        checkpointer.put_writes(&thread, "", id, writes).await.unwrap();
         let sql = format!("UPDATE {table} SET {damage} WHERE thread_id = '{thread}'");
         client.batch_execute(&sql).await.unwrap();
 
-        let error = saver.get(&thread, "", None).await.expect_err(damage).to_string();
+        let error = checkpointer.get(&thread, "", None).await.expect_err(damage).to_string();
         assert!(error.contains(&thread) && error.contains(&id.to_string()), "{damage}: {error}");
         let query = Query { thread: Some(thread.clone().into()), ..Query::default() };
-        assert!(saver.list(query).await.is_err(), "{damage}");
-        let error = saver.list(Query::default()).await.expect_err(damage).to_string();
+        assert!(checkpointer.list(query).await.is_err(), "{damage}");
+        let error = checkpointer.list(Query::default()).await.expect_err(damage).to_string();
         assert!(error.contains(&thread) && error.contains(&id.to_string()), "{damage}: {error}");
         // What is there can be asked for one by one.
-        let named = saver.inventory().await.unwrap().checkpoints;
+        let named = checkpointer.inventory().await.unwrap().checkpoints;
         assert!(named.iter().any(|key| key.id == id.to_string()), "{damage}");
         let mut sound = Vec::new();
         for key in &named {
@@ -59,18 +59,18 @@ async fn a_damaged_row_harms_its_own_thread_only() {
                 id: key.id.parse().ok(),
                 ..Query::default()
             };
-            sound.extend(saver.list(one).await.unwrap_or_default());
+            sound.extend(checkpointer.list(one).await.unwrap_or_default());
         }
         assert_eq!(sound.len(), named.len() - 1, "{damage}");
 
-        assert!(saver.get("sound", "", None).await.unwrap().is_some());
+        assert!(checkpointer.get("sound", "", None).await.unwrap().is_some());
         // A thread that cannot be read can still be seen and deleted.
-        let page = saver.threads(ThreadQuery::new(100)).await.unwrap();
+        let page = checkpointer.threads(ThreadQuery::new(100)).await.unwrap();
         assert!(page.threads.iter().any(|info| *info.thread == *thread), "{damage}");
         let all = Prune { threads: None, keep: Keep::Latest };
-        let _ = saver.prune(all).await;
-        saver.delete_thread(&thread).await.unwrap();
-        assert!(saver.get(&thread, "", None).await.unwrap().is_none());
+        let _ = checkpointer.prune(all).await;
+        checkpointer.delete_thread(&thread).await.unwrap();
+        assert!(checkpointer.get(&thread, "", None).await.unwrap().is_none());
     }
-    assert_eq!(saver.list(Query::default()).await.unwrap().len(), 1);
+    assert_eq!(checkpointer.list(Query::default()).await.unwrap().len(), 1);
 }

@@ -1,21 +1,21 @@
-//! A thread of messages that grows by one with each superstep is stored at the cost of the messages and of a small
-//! skeleton for each checkpoint, and is read back in few pieces, by either engine. The other engine writes the whole list
-//! each time.
+//! A thread of messages that grows by one with each superstep is stored at the cost of the messages
+//! and of a small skeleton for each checkpoint, and is read back in few pieces, by either engine.
+//! LangGraph writes the whole list each time.
 
 mod common;
 
 use common::Database;
 use superstep_checkpoint::AnyCheckpointer;
-use superstep_conformance::graphs::long;
+use superstep_contract::graphs::long;
 
 async fn grown(database: &Database, supersteps: usize) -> AnyCheckpointer {
-    let saver = AnyCheckpointer::new(database.unsynced_saver().await);
-    long::grow(&saver, supersteps).await;
-    saver
+    let checkpointer = AnyCheckpointer::new(database.unsynced_checkpointer().await);
+    long::grow(&checkpointer, supersteps).await;
+    checkpointer
 }
 
-/// The bytes of each checkpoint with its metadata, as the text the server gives, the values it has stored and the writes
-/// beside it, oldest first.
+/// The bytes of each checkpoint with its metadata, as the text the server gives, the values it has
+/// stored and the writes next to it, oldest first.
 async fn bytes(database: &Database) -> Vec<u64> {
     let sql = "SELECT (octet_length(c.checkpoint::text) + octet_length(c.metadata::text)
         + coalesce((SELECT sum(octet_length(w.blob)) FROM checkpoint_writes w WHERE w.thread_id = c.thread_id
@@ -38,10 +38,10 @@ async fn overhead(database: &Database) -> i64 {
 #[tokio::test]
 async fn a_thousand_messages_take_little_more_than_they_are() {
     let database = Database::new().await;
-    let saver = grown(&database, 1000).await;
+    let checkpointer = grown(&database, 1000).await;
     let total: u64 = bytes(&database).await.iter().sum();
     println!("1,000 supersteps: {total} bytes, and {} of JSONB", overhead(&database).await);
-    println!("{:?}", long::loading(&saver, 1000).await);
+    println!("{:?}", long::loading(&checkpointer, 1000).await);
     long::assert_python_reads(["postgres", &database.url()], 1000);
     // A message names its class, as in LangGraph, which takes 68 of its 268 bytes.
     assert!(total <= 1_350_000, "{total} bytes for 268,000 bytes of messages");
@@ -50,7 +50,7 @@ async fn a_thousand_messages_take_little_more_than_they_are() {
 #[tokio::test]
 async fn ten_thousand_messages_take_ten_times_as_much() {
     let database = Database::new().await;
-    let saver = grown(&database, 10_000).await;
+    let checkpointer = grown(&database, 10_000).await;
     long::assert_linear(&bytes(&database).await);
-    long::assert_loads_quickly(&saver, 10_000).await;
+    long::assert_loads_quickly(&checkpointer, 10_000).await;
 }

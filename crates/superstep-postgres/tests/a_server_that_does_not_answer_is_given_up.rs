@@ -1,5 +1,6 @@
-//! A connection may be accepted and never answered: a proxy that hangs, a firewall that forgets. No call waits for it for ever.
-//! It goes on with another connection, finds out what became of what it sent, and if there is no other, fails and says so.
+//! A connection may be accepted and never answered: a proxy that hangs, a firewall that forgets. No
+//! call waits for it forever. It continues with another connection, finds out what happened to what
+//! it sent, and if there is no other, fails and says so.
 
 mod common;
 
@@ -123,7 +124,7 @@ fn value(n: i64) -> Blob {
 #[tokio::test]
 async fn when_connecting() {
     let database = Database::new().await;
-    drop(database.saver().await);
+    drop(database.checkpointer().await);
     for mode in [HOLD_REQUESTS, HOLD_ANSWERS] {
         let proxy = Proxy::new(&database).await;
         proxy.set(mode);
@@ -140,21 +141,21 @@ async fn when_reading() {
     let database = Database::new().await;
     for mode in [HOLD_REQUESTS, HOLD_ANSWERS] {
         let proxy = Proxy::new(&database).await;
-        let saver = PostgresSaver::connect(proxy.options()).await.expect("a saver");
+        let checkpointer = PostgresSaver::connect(proxy.options()).await.expect("a checkpointer");
         let thread = format!("t{mode}");
         let put = Line::new(&thread).next(&[("n", value(1))]);
-        saver.put(put.clone()).await.expect("stored");
-        let read = proxy.while_one_is_held(mode, saver.get(&thread, "", None)).await;
+        checkpointer.put(put.clone()).await.expect("stored");
+        let read = proxy.while_one_is_held(mode, checkpointer.get(&thread, "", None)).await;
         assert_eq!(read.expect("read").expect("a head").checkpoint.id, put.checkpoint.id);
 
         let impatient = proxy.options().reconnect_max(Duration::ZERO);
-        let saver = PostgresSaver::connect(impatient).await.expect("a saver");
-        saver.get(&thread, "", None).await.expect("read");
+        let checkpointer = PostgresSaver::connect(impatient).await.expect("a checkpointer");
+        checkpointer.get(&thread, "", None).await.expect("read");
         proxy.set(mode);
-        let error = saver.get(&thread, "", None).await.expect_err("silence");
+        let error = checkpointer.get(&thread, "", None).await.expect_err("silence");
         says(&error, &[&format!("`{thread}`"), "did not answer within"]);
         proxy.set(PASS);
-        saver.get(&thread, "", None).await.expect("read, once there is an answer");
+        checkpointer.get(&thread, "", None).await.expect("read, once there is an answer");
     }
 }
 
@@ -164,18 +165,22 @@ async fn when_storing() {
     let database = Database::new().await;
     for mode in [HOLD_REQUESTS, HOLD_ANSWERS] {
         let proxy = Proxy::new(&database).await;
-        let saver = PostgresSaver::connect(proxy.options()).await.expect("a saver");
+        let checkpointer = PostgresSaver::connect(proxy.options()).await.expect("a checkpointer");
         let mut line = Line::new(&format!("t{mode}"));
         for n in 0..3 {
             let put = line.next(&[("n", value(n))]);
             let id = put.checkpoint.id;
             if n == 1 {
-                proxy.while_one_is_held(mode, saver.put(put)).await.expect("found out and stored");
+                proxy
+                    .while_one_is_held(mode, checkpointer.put(put))
+                    .await
+                    .expect("found out and stored");
             } else {
-                saver.put(put).await.expect("stored");
+                checkpointer.put(put).await.expect("stored");
             }
             line.head = Some(id);
-            let head = saver.get(&line.thread, "", None).await.expect("read").expect("a head");
+            let head =
+                checkpointer.get(&line.thread, "", None).await.expect("read").expect("a head");
             assert_eq!(head.checkpoint.id, id);
         }
     }
@@ -185,22 +190,22 @@ async fn when_storing() {
 #[tokio::test]
 async fn when_storing_and_nobody_ever_answers() {
     let database = Database::new().await;
-    let direct = database.saver().await;
+    let direct = database.checkpointer().await;
     for (mode, stored) in [(HOLD_REQUESTS, false), (HOLD_ANSWERS, true)] {
         let proxy = Proxy::new(&database).await;
         let options = proxy.options().reconnect_max(Duration::ZERO);
-        let saver = PostgresSaver::connect(options).await.expect("a saver");
+        let checkpointer = PostgresSaver::connect(options).await.expect("a checkpointer");
         let thread = format!("t{mode}");
-        saver.get(&thread, "", None).await.expect("a connection to be used again");
+        checkpointer.get(&thread, "", None).await.expect("a connection to be used again");
         let put = Line::new(&thread).next(&[("n", value(1))]);
         proxy.set(mode);
-        let error = saver.put(put.clone()).await.expect_err("silence");
+        let error = checkpointer.put(put.clone()).await.expect_err("silence");
         says(&error, &[&format!("`{thread}`"), "not known", "did not answer within"]);
         let found = direct.get(&thread, "", None).await.expect("read");
         assert_eq!(found.is_some(), stored);
         proxy.set(PASS);
         // Asked for again it is stored once, or found.
-        let again = saver.put(put.clone()).await;
+        let again = checkpointer.put(put.clone()).await;
         assert!(again.is_ok() || matches!(again, Err(Error::Conflict { .. })), "{again:?}");
         let found = direct.get(&thread, "", None).await.expect("read").expect("a head");
         assert_eq!(found.checkpoint.id, put.checkpoint.id);
@@ -216,7 +221,7 @@ struct Log {
 #[derive(Clone, Default)]
 struct Ran(Arc<AtomicU32>);
 
-fn graph(saver: PostgresSaver, ran: &Ran) -> CompiledGraph<Log> {
+fn graph(checkpointer: PostgresSaver, ran: &Ran) -> CompiledGraph<Log> {
     let step = |name: &'static str| {
         move |Ctx(ran): Ctx<Ran>| async move {
             ran.0.fetch_add(1, Ordering::SeqCst);
@@ -235,20 +240,21 @@ fn graph(saver: PostgresSaver, ran: &Ran) -> CompiledGraph<Log> {
         .add_edge("ask", "b")
         .compile()
         .expect("a graph")
-        .with_checkpointer(saver)
+        .with_checkpointer(checkpointer)
         .with_context(ran.clone())
 }
 
-/// A run whose commit is not answered finds out and goes on: no node runs twice, and no answer is lost.
+/// A run whose commit is not answered finds out and continues: no node runs twice, and no answer is
+/// lost.
 #[tokio::test]
 async fn when_a_run_stores() {
     let database = Database::new().await;
     for mode in [HOLD_REQUESTS, HOLD_ANSWERS] {
         let proxy = Proxy::new(&database).await;
-        let saver = PostgresSaver::connect(proxy.options()).await.expect("a saver");
-        saver.get("any", "", None).await.expect("a connection to be used again");
+        let checkpointer = PostgresSaver::connect(proxy.options()).await.expect("a checkpointer");
+        checkpointer.get("any", "", None).await.expect("a connection to be used again");
         let ran = Ran::default();
-        let thread = graph(saver, &ran).thread(format!("t{mode}"));
+        let thread = graph(checkpointer, &ran).thread(format!("t{mode}"));
         let input = Log::update().lines(["in".to_owned()]);
         let run = proxy.while_one_is_held(mode, thread.invoke(input).into_future()).await;
         assert!(matches!(run, Ok(Outcome::Interrupted(_))), "{run:?}");
@@ -259,17 +265,17 @@ async fn when_a_run_stores() {
     }
 }
 
-/// A run that never gets an answer ends with an error that names its thread, and goes on later.
+/// A run that never gets an answer ends with an error that names its thread, and continues later.
 #[tokio::test]
 async fn when_a_run_stores_and_nobody_ever_answers() {
     let database = Database::new().await;
     for mode in [HOLD_REQUESTS, HOLD_ANSWERS] {
         let proxy = Proxy::new(&database).await;
         let options = proxy.options().reconnect_max(Duration::ZERO);
-        let saver = PostgresSaver::connect(options).await.expect("a saver");
-        saver.get("any", "", None).await.expect("a connection to be used again");
+        let checkpointer = PostgresSaver::connect(options).await.expect("a checkpointer");
+        checkpointer.get("any", "", None).await.expect("a connection to be used again");
         let ran = Ran::default();
-        let thread = graph(saver, &ran).thread(format!("t{mode}"));
+        let thread = graph(checkpointer, &ran).thread(format!("t{mode}"));
         let input = || Log::update().lines(["in".to_owned()]);
         proxy.set(mode);
         let error = thread.invoke(input()).await.expect_err("silence");
@@ -288,9 +294,9 @@ async fn when_a_run_stores_and_nobody_ever_answers() {
 #[tokio::test(start_paused = true)]
 async fn but_not_by_a_clock_that_jumps() {
     let database = Database::new().await;
-    let saver = database.saver().await;
+    let checkpointer = database.checkpointer().await;
     let put = Line::new("t").next(&[("n", value(1))]);
-    saver.put(put.clone()).await.expect("stored");
-    let head = saver.get("t", "", None).await.expect("read").expect("a head");
+    checkpointer.put(put.clone()).await.expect("stored");
+    let head = checkpointer.get("t", "", None).await.expect("read").expect("a head");
     assert_eq!(head.checkpoint.id, put.checkpoint.id);
 }

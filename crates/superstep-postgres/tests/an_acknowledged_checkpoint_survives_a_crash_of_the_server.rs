@@ -33,10 +33,11 @@ async fn an_acknowledged_checkpoint_survives_a_crash_of_the_server() {
     let cluster = Arc::new(Mutex::new(Cluster::start().unwrap()));
     let server = cluster.lock().unwrap().url();
     let database = Database::at(&server).await;
-    // Shorter than a crash takes now and then, so that both ways out are seen: going on, and an error.
+    // Shorter than a crash takes occasionally, so that both ways out are seen: continuing, and an
+    // error.
     let options =
         Options::new(database.url()).pool_size(3).reconnect_max(Duration::from_millis(700));
-    let saver = PostgresSaver::connect(options.clone()).await.unwrap();
+    let checkpointer = PostgresSaver::connect(options.clone()).await.unwrap();
     // The names of its statements are gone with the server.
     let prepared = PostgresSaver::connect(options.prepared()).await.unwrap();
 
@@ -44,8 +45,8 @@ async fn an_acknowledged_checkpoint_survives_a_crash_of_the_server() {
     let stored = Arc::new(AtomicUsize::new(0));
     let writers: Vec<_> = (0..WRITERS)
         .map(|n| {
-            let saver = if n % 2 == 0 { &saver } else { &prepared };
-            tokio::spawn(write(saver.clone(), n, done.clone(), stored.clone()))
+            let checkpointer = if n % 2 == 0 { &checkpointer } else { &prepared };
+            tokio::spawn(write(checkpointer.clone(), n, done.clone(), stored.clone()))
         })
         .collect();
     for _ in 0..KILLS {
@@ -69,7 +70,7 @@ async fn an_acknowledged_checkpoint_survives_a_crash_of_the_server() {
         let told = writer.await.unwrap();
         let thread: Arc<str> = thread(n).into();
         let query = Query { thread: Some(thread.clone()), ..Query::default() };
-        let there = saver.list(query).await.unwrap();
+        let there = checkpointer.list(query).await.unwrap();
         for id in &told.stored {
             let found = there.iter().any(|stored| stored.checkpoint.id == *id);
             assert!(found, "{thread}: {id} was acknowledged and is gone");
@@ -87,7 +88,7 @@ async fn an_acknowledged_checkpoint_survives_a_crash_of_the_server() {
     println!(
         "{all} checkpoints acknowledged over {KILLS} crashes, {errors} calls failed and were made again"
     );
-    drop((saver, prepared));
+    drop((checkpointer, prepared));
     drop(database);
 }
 
@@ -97,7 +98,7 @@ fn thread(n: usize) -> String {
 
 /// Stores one checkpoint after the other and claims an answer beside each, and makes a call that failed again.
 async fn write(
-    saver: PostgresSaver,
+    checkpointer: PostgresSaver,
     n: usize,
     done: Arc<AtomicBool>,
     stored: Arc<AtomicUsize>,
@@ -107,31 +108,35 @@ async fn write(
     while !done.load(Ordering::Relaxed) {
         let put = line.next(&[("list", blob([told.stored.len()])), ("text", blob("x"))]);
         let id = put.checkpoint.id;
-        while let Err(error) = saver.put(put.clone()).await {
+        while let Err(error) = checkpointer.put(put.clone()).await {
             lost(&error);
             told.errors += 1;
             // What became of the call that failed does not matter for a second one.
-            if saver.get(&line.thread, "", Some(id)).await.is_ok_and(|stored| stored.is_some()) {
+            if checkpointer
+                .get(&line.thread, "", Some(id))
+                .await
+                .is_ok_and(|stored| stored.is_some())
+            {
                 break;
             }
         }
         line.head = Some(id);
         told.stored.push(id);
         stored.fetch_add(1, Ordering::Relaxed);
-        claim(&saver, &line, id, &mut told).await;
+        claim(&checkpointer, &line, id, &mut told).await;
     }
     told
 }
 
 /// Of two claims of one answer the first wins, also when the server crashes between them.
-async fn claim(saver: &PostgresSaver, line: &Line, id: CheckpointId, told: &mut Told) {
+async fn claim(checkpointer: &PostgresSaver, line: &Line, id: CheckpointId, told: &mut Told) {
     let answer = |text: &str| {
         let writes = vec![("__resume__".into(), blob([text]))];
         vec![TaskWrites::new(TaskId::NULL, "", writes).expecting("__resume__", None)]
     };
     let mut unknown = false;
     loop {
-        match saver.put_writes(&line.thread, "", id, answer("first")).await {
+        match checkpointer.put_writes(&line.thread, "", id, answer("first")).await {
             Ok(()) => break,
             Err(Error::Overtaken { .. }) if unknown => break,
             Err(error) => {
@@ -142,7 +147,7 @@ async fn claim(saver: &PostgresSaver, line: &Line, id: CheckpointId, told: &mut 
         }
     }
     loop {
-        match saver.put_writes(&line.thread, "", id, answer("second")).await {
+        match checkpointer.put_writes(&line.thread, "", id, answer("second")).await {
             Err(Error::Overtaken { .. }) => break,
             Err(error) => {
                 lost(&error);

@@ -69,12 +69,12 @@ async fn a_trusted_server_is_spoken_to_in_secret_and_another_one_not_at_all() {
     let url = cluster.url();
 
     let file = trusted.0.display();
-    let saver =
+    let checkpointer =
         PostgresSaver::connect(format!("{url}?sslmode=require&sslrootcert={file}")).await.unwrap();
-    saver.put(Line::new("t").then(&[])).await.unwrap();
-    assert!(saver.get("t", "", None).await.unwrap().is_some());
+    checkpointer.put(Line::new("t").then(&[])).await.unwrap();
+    assert!(checkpointer.get("t", "", None).await.unwrap().is_some());
     assert!(encrypted_connections(&url).await > 0);
-    drop(saver);
+    drop(checkpointer);
 
     // Nobody on this machine vouches for the authority of the test.
     let error = refusal(Options::new(format!("{url}?sslmode=require"))).await;

@@ -111,7 +111,7 @@ async fn both_engines_find_the_same_by_meaning() {
     let theirs: Vec<(String, f64)> = serde_json::from_slice(&output.stdout).unwrap();
     let ours = store.search(Search::below(["n"]).query("0 2")).await.unwrap();
     let keys: Vec<&str> = ours.iter().map(|item| &*item.key).collect();
-    // The last one was put by the other engine.
+    // The last one was put by LangGraph.
     assert_eq!(keys, ["north", "north-east", "east", "south"]);
     assert_eq!(theirs.iter().map(|(key, _)| &**key).collect::<Vec<_>>(), keys);
     for (item, (_, score)) in ours.iter().zip(&theirs) {

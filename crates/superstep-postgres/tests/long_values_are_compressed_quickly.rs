@@ -1,5 +1,5 @@
-//! Long values are compressed with LZ4, in tables of ours and in those of the other engine. What somebody has said about
-//! them is left as it is, and nobody who is busy with a table is waited for.
+//! Long values are compressed with LZ4, in tables of ours and in those of LangGraph. What somebody
+//! has said about them is left as it is, and nobody who is busy with a table is waited for.
 
 #![expect(
     clippy::unwrap_used,
@@ -42,13 +42,13 @@ async fn in_new_tables() {
     if !knows_lz4(&client).await {
         return;
     }
-    let saver = database.saver().await;
+    let checkpointer = database.checkpointer().await;
     assert_eq!(columns(&client).await, ALL);
     let long = vec!["to be or not to be"; 1000];
-    saver.put(Line::new("t").then(&[("said", blob(&long))])).await.unwrap();
+    checkpointer.put(Line::new("t").then(&[("said", blob(&long))])).await.unwrap();
     let sql = "SELECT pg_column_compression(blob) FROM checkpoint_blobs";
     assert_eq!(client.query_one(sql, &[]).await.unwrap().get::<_, String>(0), "lz4");
-    let stored = saver.get("t", "", None).await.unwrap().unwrap();
+    let stored = checkpointer.get("t", "", None).await.unwrap().unwrap();
     assert_eq!(stored.checkpoint.value("said"), Some(&blob(&long)));
 }
 
@@ -60,7 +60,7 @@ async fn in_tables_that_were_there() {
     if !knows_lz4(&client).await {
         return;
     }
-    let saver = database.saver().await;
+    let checkpointer = database.checkpointer().await;
     let set = |kind: &str| {
         format!(
             "ALTER TABLE checkpoints ALTER COLUMN checkpoint SET COMPRESSION {kind};
@@ -69,17 +69,17 @@ async fn in_tables_that_were_there() {
     };
     client.batch_execute(&set("pglz")).await.unwrap();
     let long = vec!["to be or not to be"; 1000];
-    saver.put(Line::new("t").then(&[("said", blob(&long))])).await.unwrap();
-    database.saver().await;
+    checkpointer.put(Line::new("t").then(&[("said", blob(&long))])).await.unwrap();
+    database.checkpointer().await;
     let said = ["checkpoint_blobs.blob p", "checkpoint_writes.blob l", "checkpoints.checkpoint p"];
     assert_eq!(columns(&client).await, said, "what somebody has said is left as it is");
 
     client.batch_execute(&set("default")).await.unwrap();
     PostgresSaver::connect_existing(database.url()).await.unwrap();
     assert_ne!(columns(&client).await, ALL, "whoever only looks changes nothing");
-    let saver = database.saver().await;
+    let checkpointer = database.checkpointer().await;
     assert_eq!(columns(&client).await, ALL);
-    let stored = saver.get("t", "", None).await.unwrap().unwrap();
+    let stored = checkpointer.get("t", "", None).await.unwrap().unwrap();
     assert_eq!(stored.checkpoint.value("said"), Some(&blob(&long)));
 }
 
@@ -90,14 +90,14 @@ async fn unless_somebody_is_busy_with_them() {
     if !knows_lz4(&client).await {
         return;
     }
-    drop(database.saver().await);
+    drop(database.checkpointer().await);
     let undo = "ALTER TABLE checkpoint_writes ALTER COLUMN blob SET COMPRESSION default";
     client.batch_execute(undo).await.unwrap();
     busy.batch_execute("BEGIN; LOCK TABLE checkpoint_writes IN ROW EXCLUSIVE MODE").await.unwrap();
-    let saver = database.saver().await;
+    let checkpointer = database.checkpointer().await;
     assert_ne!(columns(&client).await, ALL);
-    assert!(saver.get("t", "", None).await.unwrap().is_none(), "it works all the same");
+    assert!(checkpointer.get("t", "", None).await.unwrap().is_none(), "it works all the same");
     busy.batch_execute("ROLLBACK").await.unwrap();
-    drop(database.saver().await);
+    drop(database.checkpointer().await);
     assert_eq!(columns(&client).await, ALL, "the next one has done it");
 }

@@ -1,5 +1,5 @@
-//! Programs start together after a deploy, and each of them makes the tables if they are not there. Nobody may fail, and
-//! nobody may take the tables of somebody else for its own.
+//! Programs start together after a deploy, and each of them makes the tables if they are not there.
+//! Nobody may fail, and nobody may take the tables of another writer for its own.
 
 #![expect(
     clippy::unwrap_used,
@@ -23,9 +23,10 @@ async fn steps(database: &Database) -> Vec<i32> {
 async fn many_may_make_the_tables_at_once() {
     let database = Database::new().await;
     let url = database.url();
-    let savers = join_all((0..8).map(|_| tokio::spawn(PostgresSaver::connect(url.clone())))).await;
-    for saver in savers {
-        saver.unwrap().unwrap();
+    let checkpointers =
+        join_all((0..8).map(|_| tokio::spawn(PostgresSaver::connect(url.clone())))).await;
+    for checkpointer in checkpointers {
+        checkpointer.unwrap().unwrap();
     }
     assert_eq!(steps(&database).await, (0..10).collect::<Vec<_>>());
     let invalid = "SELECT count(*) FROM pg_index WHERE NOT indisvalid";
@@ -37,8 +38,8 @@ async fn many_may_make_the_tables_at_once() {
 #[tokio::test]
 async fn tables_that_were_half_made_are_finished() {
     let database = Database::new().await;
-    let saver = database.saver().await;
-    saver.put(Line::new("t").then(&[("n", blob([1]))])).await.unwrap();
+    let checkpointer = database.checkpointer().await;
+    checkpointer.put(Line::new("t").then(&[("n", blob([1]))])).await.unwrap();
     let client = database.client().await;
     for reached in 0..9 {
         client
@@ -50,9 +51,9 @@ async fn tables_that_were_half_made_are_finished() {
                 WHERE indexrelid = 'checkpoints_thread_id_idx'::regclass";
             client.batch_execute(unusable).await.unwrap();
         }
-        let saver = database.saver().await;
+        let checkpointer = database.checkpointer().await;
         assert_eq!(steps(&database).await.len(), 10, "after step {reached}");
-        assert!(saver.get("t", "", None).await.unwrap().is_some());
+        assert!(checkpointer.get("t", "", None).await.unwrap().is_some());
     }
     let usable =
         "SELECT indisvalid FROM pg_index WHERE indexrelid = 'checkpoints_thread_id_idx'::regclass";
@@ -62,7 +63,7 @@ async fn tables_that_were_half_made_are_finished() {
 #[tokio::test]
 async fn a_newer_database_is_refused() {
     let database = Database::new().await;
-    database.saver().await;
+    database.checkpointer().await;
     let newer = "INSERT INTO checkpoint_migrations (v) VALUES (12)";
     database.client().await.batch_execute(newer).await.unwrap();
     let error = PostgresSaver::connect(database.url()).await.unwrap_err().to_string();

@@ -5,13 +5,13 @@ mod common;
 
 use common::Database;
 use superstep_checkpoint::AnyCheckpointer;
-use superstep_conformance::graphs::messages;
+use superstep_contract::graphs::messages;
 
 #[tokio::test]
 async fn nothing_is_lost_on_a_server() {
     for seed in 10..12 {
         let database = Database::new().await;
-        let open = || async { AnyCheckpointer::new(database.saver().await) };
+        let open = || async { AnyCheckpointer::new(database.checkpointer().await) };
         messages::assert_nothing_is_lost(["postgres", &database.url()], seed, open).await;
     }
 }

@@ -93,18 +93,18 @@ fn thread(name: &str) -> Query {
 async fn rust_reads_what_python_wrote() {
     let database = Database::new().await;
     let Some(python) = python(&["write", &database.url()]) else { return };
-    let saver = database.saver().await;
-    let found = saver.list(thread("py")).await.unwrap();
+    let checkpointer = database.checkpointer().await;
+    let found = checkpointer.list(thread("py")).await.unwrap();
     assert!(found.len() > 5);
     assert_same(&found, &python);
     let filtered = Query { filter: [("user".to_owned(), "ada".into())].into(), ..thread("py") };
-    assert_eq!(saver.list(filtered).await.unwrap().len(), found.len());
+    assert_eq!(checkpointer.list(filtered).await.unwrap().len(), found.len());
 }
 
 #[tokio::test]
 async fn python_reads_what_rust_wrote() {
     let database = Database::new().await;
-    let saver = database.saver().await;
+    let checkpointer = database.checkpointer().await;
     let mut line = Line::new("rs");
     let values = [
         ("list", blob(["a", "b"])),
@@ -129,18 +129,18 @@ async fn python_reads_what_rust_wrote() {
         .versions_seen
         .insert_mut("node".into(), [("list".into(), Version::after(1, 5))].into_iter().collect());
     first.checkpoint.updated_channels = Some(vec!["list".into()]);
-    saver.put(first).await.unwrap();
+    checkpointer.put(first).await.unwrap();
     let mut second = line.then(&[("list", blob(["c"]))]);
     let task = TaskId::from_bytes([3; 16]);
     let writes = vec![("list".into(), blob(["c"])), ("none".into(), Blob::null())];
     second.writes = vec![TaskWrites::new(task, "~__pregel_pull, node", writes)];
-    saver.put(second.clone()).await.unwrap();
+    checkpointer.put(second.clone()).await.unwrap();
     let question = vec![("__interrupt__".into(), blob(["?"]))];
     let question = vec![TaskWrites::new(task, "~__pregel_pull, node", question)];
-    saver.put_writes("rs", "", second.checkpoint.id, question).await.unwrap();
+    checkpointer.put_writes("rs", "", second.checkpoint.id, question).await.unwrap();
 
     let Some(python) = python(&["dump", &database.url(), "rs"]) else { return };
-    assert_same(&saver.list(thread("rs")).await.unwrap(), &python);
+    assert_same(&checkpointer.list(thread("rs")).await.unwrap(), &python);
 }
 
 #[tokio::test]

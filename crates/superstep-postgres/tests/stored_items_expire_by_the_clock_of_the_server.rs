@@ -28,7 +28,7 @@ async fn stored_items_expire_by_the_clock_of_the_server() {
     store.put_item(PutItem::new(&at, "short", 1).ttl(Duration::from_millis(20_500))).await.unwrap();
     store.put_item(PutItem::new(&at, "long", 1).ttl(Duration::from_secs(86_400))).await.unwrap();
 
-    // Less than a minute is not no time at all, and starts anew as a whole one.
+    // Less than a minute is not no time at all, and restarts as a whole one.
     let get = StoreOp::Get { namespace: at.clone(), key: "short".into(), refresh: Some(true) };
     store.batch(vec![get]).await.unwrap();
     let client = database.client().await;

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use common::Database;
 use superstep_checkpoint::AnyStore;
-use superstep_conformance::stores::{self, Subject};
+use superstep_contract::stores::{self, Subject};
 use superstep_postgres::PostgresStore;
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,6 +1,6 @@
-//! The list of threads is in the order of their heads, whoever stored or deleted them, and however much time lies between. It is
-//! kept by triggers that do not look at every checkpoint; here it is compared with the checkpoints themselves. A database that
-//! is not ours to change has the same list, only slower.
+//! The list of threads is ordered by their heads, whichever program stored or deleted them. It is
+//! kept by triggers that do not look at every checkpoint; here it is compared with the checkpoints
+//! themselves. A database that is not ours to change has the same list, only slower.
 
 #![expect(
     clippy::unwrap_used,
@@ -11,11 +11,11 @@ mod common;
 
 use common::Database;
 use superstep_checkpoint::{Checkpointer, ThreadQuery, ThreadStatus};
-use superstep_conformance::listing::{self, Outside, id, listed};
+use superstep_contract::listing::{self, Outside, id, listed};
 use superstep_postgres::PostgresSaver;
 use tokio_postgres::Client;
 
-/// As the other engine stores and deletes.
+/// As LangGraph stores and deletes.
 struct Other(Client);
 
 impl Other {
@@ -51,7 +51,7 @@ async fn whatever_was_stored_and_deleted() {
     for seed in 0..3 {
         let database = Database::new().await;
         let other = Other(database.client().await);
-        listing::compare(&database.saver().await, &other, seed).await;
+        listing::compare(&database.checkpointer().await, &other, seed).await;
     }
 }
 
@@ -59,7 +59,7 @@ async fn whatever_was_stored_and_deleted() {
 #[tokio::test]
 async fn at_little_cost_for_most_supersteps() {
     let database = Database::new().await;
-    let (_saver, other) = (database.saver().await, Other(database.client().await));
+    let (_checkpointer, other) = (database.checkpointer().await, Other(database.client().await));
     let version = async || -> String {
         let sql = "SELECT xmin::text FROM superstep_threads WHERE thread_id = 'thread'";
         other.0.query_one(sql, &[]).await.unwrap().get(0)
@@ -79,9 +79,9 @@ async fn at_little_cost_for_most_supersteps() {
 #[tokio::test]
 async fn what_is_kept_of_a_thread_is_not_older_than_its_head() {
     let database = Database::new().await;
-    let (saver, other) = (database.saver().await, Other(database.client().await));
+    let (checkpointer, other) = (database.checkpointer().await, Other(database.client().await));
     let with = async |status| {
-        let page = saver.threads(ThreadQuery::new(5).status(status)).await.unwrap();
+        let page = checkpointer.threads(ThreadQuery::new(5).status(status)).await.unwrap();
         page.threads.len()
     };
     other.store("thread", "", &id(0, 1)).await;
@@ -94,7 +94,7 @@ async fn what_is_kept_of_a_thread_is_not_older_than_its_head() {
     other.execute("COMMIT").await;
     assert_eq!(with(ThreadStatus::Done).await, 0);
     assert_eq!(with(ThreadStatus::Ready).await, 1);
-    // The same for a write beside the head.
+    // The same for a write with the head.
     other.execute("BEGIN").await;
     let failed = "INSERT INTO checkpoint_writes (thread_id, checkpoint_id, task_id, idx, channel, type, blob)
         VALUES ('thread', $1, '11111111-1111-1111-1111-111111111111', -1, '__error__', 'null', '')";
@@ -110,7 +110,7 @@ async fn what_is_kept_of_a_thread_is_not_older_than_its_head() {
 #[tokio::test]
 async fn in_a_database_of_somebody_else() {
     let database = Database::new().await;
-    drop(database.saver().await);
+    drop(database.checkpointer().await);
     let other = Other(database.client().await);
     let as_it_was = "DROP TABLE superstep_threads, superstep_tags, superstep_schema;
         DROP FUNCTION superstep_head_added, superstep_head_changed, superstep_heads_removed, superstep_writes_changed CASCADE";
@@ -133,7 +133,7 @@ async fn in_a_database_of_somebody_else() {
     let there = "SELECT to_regclass('superstep_threads') IS NOT NULL";
     assert!(!other.0.query_one(there, &[]).await.unwrap().get::<_, bool>(0));
 
-    let kept = database.saver().await;
+    let kept = database.checkpointer().await;
     assert_eq!(listed(&kept).await, other.heads().await);
     // A table of that name that only the guest sees is not the list.
     other.execute(&format!("SET ROLE {guest}")).await;

@@ -88,13 +88,13 @@ fn micros(time: Duration, count: u32) -> f64 {
 }
 
 async fn alone(dir: &Path, mode: Synchronous) -> Result<(), Error> {
-    let (saver, file) = open(dir, "alone", mode).await?;
+    let (checkpointer, file) = open(dir, "alone", mode).await?;
     let mut line = Line::new("t");
     let mut times = Vec::new();
     for _ in 0..10 {
         let start = Instant::now();
         for _ in 0..100 {
-            saver.put(line.next()?).await?;
+            checkpointer.put(line.next()?).await?;
         }
         times.push(micros(start.elapsed(), 100));
     }
@@ -103,12 +103,12 @@ async fn alone(dir: &Path, mode: Synchronous) -> Result<(), Error> {
     println!("  file after 1,000 supersteps: {:.2} MB", bytes as f64 / 1e6);
     let start = Instant::now();
     for _ in 0..100 {
-        saver.get("t", "", None).await?;
+        checkpointer.get("t", "", None).await?;
     }
     println!("  head: {:.0} us", micros(start.elapsed(), 100));
     if let Some(head) = line.head {
         let start = Instant::now();
-        let found = saver.delta_history("t", "", head, &["messages".into()]).await?;
+        let found = checkpointer.delta_history("t", "", head, &["messages".into()]).await?;
         let writes = found.values().map(|history| history.writes.len()).sum::<usize>();
         println!("  history of {writes} writes: {:.1} ms", micros(start.elapsed(), 1) / 1e3);
     }
@@ -117,16 +117,16 @@ async fn alone(dir: &Path, mode: Synchronous) -> Result<(), Error> {
 
 async fn together(dir: &Path, mode: Synchronous) -> Result<(), Error> {
     for threads in [1, 16, 128] {
-        let (saver, _) = open(dir, &format!("together-{threads}"), mode).await?;
+        let (checkpointer, _) = open(dir, &format!("together-{threads}"), mode).await?;
         let start = Instant::now();
         let rounds = 2048 / threads;
         let tasks: Vec<_> = (0..threads)
             .map(|nth| {
-                let saver = saver.clone();
+                let checkpointer = checkpointer.clone();
                 tokio::spawn(async move {
                     let mut line = Line::new(&format!("t{nth}"));
                     for _ in 0..rounds {
-                        saver.put(line.next()?).await?;
+                        checkpointer.put(line.next()?).await?;
                     }
                     Ok::<(), Error>(())
                 })
@@ -138,7 +138,7 @@ async fn together(dir: &Path, mode: Synchronous) -> Result<(), Error> {
         let rate = 2048.0 / start.elapsed().as_secs_f64();
         println!("  {threads} threads at once: {rate:.0} supersteps a second");
         let start = Instant::now();
-        let page = saver.threads(ThreadQuery::new(20)).await?;
+        let page = checkpointer.threads(ThreadQuery::new(20)).await?;
         let shown = page.threads.len();
         println!("  a page of {shown} threads: {:.0} us", micros(start.elapsed(), 1));
     }

@@ -1,42 +1,49 @@
-//! Keeps threads in an SQLite file, in the tables LangGraph uses.
+//! Threads in an SQLite file, in LangGraph's tables.
 //!
-//! A file written by LangGraph's `SqliteSaver` opens as it is, and LangGraph opens ours. Both may have it open at the same
-//! time, on the same machine.
+//! superstep opens files of LangGraph's `SqliteSaver`, and LangGraph opens ours. Both may have a
+//! file open at the same time, on the same machine.
 //!
 //! ```
 //! # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
 //! use superstep_sqlite::SqliteSaver;
 //!
-//! let saver = SqliteSaver::in_memory().await?;
-//! # let _ = saver;
+//! let checkpointer = SqliteSaver::in_memory().await?;
+//! # let _ = checkpointer;
 //! # Ok::<(), superstep_checkpoint::Error>(())
 //! # }).unwrap();
 //! ```
 //!
-//! [`SqliteStore`] keeps items across threads, in the tables of LangGraph's `SqliteStore`; in a file of its own, or in that of a
-//! saver ([`SqliteSaver::store`]).
+//! [`SqliteStore`] stores items across threads, in the tables of LangGraph's `SqliteStore`; in a
+//! file of its own, or in that of a checkpointer ([`SqliteSaver::store`]).
 //!
 //! # How it works
 //!
-//! One thread owns the connection that writes. It takes everything that was asked of it since the last time and commits it
-//! in one transaction, so that runs of many threads share the cost of reaching the disk; what fails is taken back alone.
-//! Other threads with connections of their own read, and one copies SQLite's log into the file. The file is in WAL mode, so
-//! reading never waits for writing.
+//! One OS thread owns the writing connection. It commits all waiting requests in one transaction,
+//! so that concurrent runs share the cost of a disk sync; a request that fails is rolled back
+//! alone. Other OS threads have reading connections, and one checkpoints the WAL. In WAL mode,
+//! reads never wait for writes.
 //!
 //! # What is promised
 //!
-//! Everything [`Checkpointer`] promises, also between processes. When a call returns, what it stored is on the disk; with
-//! [`Synchronous::Normal`] it is with the operating system, and may be lost if the machine (not just the process) stops. So it
-//! is for runs that store meanwhile ([`Checkpointer::relaxed`]), but what they store is on the disk a tenth of a second later,
-//! or as soon as anybody stores something that has to be there.
+//! Everything [`Checkpointer`] promises, also between processes. When a call returns, its data is
+//! on the disk; with [`Synchronous::Normal`] it has reached the operating system, and may be lost
+//! in a power failure. Runs under `Durability::Async` ([`Checkpointer::relaxed`]) work like that,
+//! but their data is on the disk a tenth of a second later, or at the next synchronous commit.
 //!
-//! A byte array comes back as bytes, and a value that was JSON as MessagePack: the tables keep all values of a checkpoint in
-//! one piece of MessagePack, which has no form for them.
+//! A byte array is returned as bytes, and a JSON value as MessagePack: the tables store all values
+//! of a checkpoint as one MessagePack document, which cannot distinguish them.
 //!
 //! # What is added to the tables
 //!
-//! A small table of our own, kept up to date by triggers whoever writes, says about when each thread was changed last, so
-//! that a page of [`threads`](Checkpointer::threads) costs a page. LangGraph does not notice it.
+//! A small table, kept up to date by triggers, records when each thread was last changed, so that
+//! the cost of [`threads`](Checkpointer::threads) depends on the size of the page. LangGraph is not
+//! affected.
+
+// What is stored may have been written by anybody.
+#![cfg_attr(
+    not(test),
+    warn(clippy::arithmetic_side_effects, clippy::disallowed_methods, clippy::indexing_slicing)
+)]
 
 mod error;
 mod log;
@@ -68,20 +75,21 @@ use superstep_checkpoint::{
 use worker::{Opening, Workers};
 use writer::Survives;
 
-/// Keeps checkpoints in an SQLite file. Clones share their connections.
+/// Stores checkpoints in an SQLite file. Clones share their connections.
 ///
-/// See the [crate] for how it works.
+/// The [crate documentation](crate) describes its behaviour.
 #[derive(Clone)]
+#[doc(alias = "AsyncSqliteSaver")]
 pub struct SqliteSaver {
     workers: Arc<Workers>,
-    /// How long the steps of runs have to last.
+    /// The durability of commits.
     lasting: Survives,
     storage: StorageId,
-    /// Whether looking at threads may change the list of them.
+    /// Whether listing threads may cache verdicts.
     keeps_verdicts: bool,
 }
 
-/// How many verdicts are kept in one transaction, while others wait to write.
+/// The number of verdicts cached in one transaction, while others wait to write.
 const SETTLED_AT_ONCE: usize = 100;
 
 impl SqliteSaver {
@@ -91,40 +99,43 @@ impl SqliteSaver {
         Self { workers, lasting: Survives::Machine, storage, keeps_verdicts: true }
     }
 
-    /// A saver on an open file. The same file opened a second time is the same storage.
+    /// A checkpointer on an open file. The same file opened a second time is the same storage.
     fn on_file(workers: Workers, path: &Path) -> Self {
-        let mut saver = Self::new(workers);
+        let mut checkpointer = Self::new(workers);
         if let Ok(path) = path.canonicalize() {
-            saver.storage = StorageId::named(&path);
+            checkpointer.storage = StorageId::named(&path);
         }
-        saver
+        checkpointer
     }
 
-    /// Opens a file, making it and its tables if they are not there.
+    /// Opens a file. Creates the file and its tables if they do not exist.
     ///
     /// # Errors
-    /// The file cannot be opened, is no database, or has tables of these names that are of another kind or newer.
+    /// The file cannot be opened, is not a database, or has tables with these names that are newer
+    /// or of another kind.
     pub async fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         Self::options().open(path).await
     }
 
-    /// Opens a file as it is: neither the file nor a table is made, and nothing is brought up to date.
+    /// Opens an existing file without changing it: no table is created or migrated.
     ///
-    /// What LangGraph wrote and we never opened has no list of heads; then a page of
-    /// [`threads`](Checkpointer::threads) costs a look at every checkpoint.
+    /// A file that only LangGraph has written has no list of threads; then a page of
+    /// [`threads`](Checkpointer::threads) reads every checkpoint.
     ///
     /// # Errors
-    /// There is no such file, it is no database, or its tables are missing or of another kind or version.
+    /// The file does not exist or is not a database, or its tables are missing or of another kind
+    /// or version.
     pub async fn open_existing(path: impl AsRef<Path>) -> Result<Self, Error> {
         Self::options().open_existing(path).await
     }
 
-    /// Closes the file, and completes when that is done. Clones keep it open; then this does nothing.
+    /// Closes the file. If a clone is alive, the file stays open and this does nothing.
     ///
-    /// A process that just ends leaves SQLite's files beside the database, which the next one to open it tidies up.
+    /// Without it, SQLite's extra files stay next to the database until it is opened again.
     ///
     /// # Errors
-    /// Something that a run under `Async` had committed could not be brought to the disk. The file is closed all the same.
+    /// Data committed by a run under `Async` could not be synced to the disk. The file is closed
+    /// anyway.
     pub async fn close(self) -> Result<(), Error> {
         match Arc::into_inner(self.workers) {
             Some(workers) => workers.close().await,
@@ -132,10 +143,10 @@ impl SqliteSaver {
         }
     }
 
-    /// A database that lives as long as this saver and its clones.
+    /// Opens an in-memory database that lives as long as this checkpointer and its clones.
     ///
     /// # Errors
-    /// SQLite cannot make one.
+    /// SQLite cannot create it.
     pub async fn in_memory() -> Result<Self, Error> {
         Ok(Self::new(Workers::in_memory(&SqliteOptions::default(), schema::set_up).await?))
     }
@@ -148,7 +159,7 @@ impl SqliteSaver {
         SqliteStore::beside(self.workers.clone()).await
     }
 
-    /// How to open a file, to be changed.
+    /// The options for opening a file.
     pub fn options() -> SqliteOptions {
         SqliteOptions::default()
     }
@@ -164,7 +175,7 @@ impl SqliteOptions {
         Ok(SqliteSaver::on_file(workers.await?, path.as_ref()))
     }
 
-    /// Opens a file as it is with these options; see [`SqliteSaver::open_existing`].
+    /// Opens an existing file with these options; see [`SqliteSaver::open_existing`].
     ///
     /// # Errors
     /// As [`SqliteSaver::open_existing`].
@@ -174,8 +185,8 @@ impl SqliteOptions {
             return Err(Error::invalid(format_args!("there is no file `{}`", path.display())));
         }
         let workers = Workers::open(path, &self, Opening::AsItIs, schema::verify);
-        let saver = SqliteSaver::on_file(workers.await?, path);
-        Ok(SqliteSaver { keeps_verdicts: false, ..saver })
+        let checkpointer = SqliteSaver::on_file(workers.await?, path);
+        Ok(SqliteSaver { keeps_verdicts: false, ..checkpointer })
     }
 }
 
@@ -209,7 +220,7 @@ impl Checkpointer for SqliteSaver {
         Some(self.storage)
     }
 
-    /// There is one thread that writes.
+    /// One OS thread writes, so calls take effect in order.
     fn in_order(&self) -> bool {
         true
     }
@@ -280,7 +291,8 @@ impl Checkpointer for SqliteSaver {
         let keep = prune.keep;
         let mut gone = 0;
         for thread in threads {
-            gone += self.workers.write(move |db| maintain::prune(db, &thread, keep)).await?;
+            let more = self.workers.write(move |db| maintain::prune(db, &thread, keep)).await?;
+            gone = usize::saturating_add(gone, more);
         }
         Ok(gone)
     }

@@ -1,40 +1,40 @@
-//! Copying SQLite's log into the file, beside the thread that writes.
+//! Checkpointing SQLite's WAL in the background.
 //!
-//! By default whoever commits copies the log when it has become long, and waits twice for the disk on the way. Here another
-//! thread does it on a connection of its own, while commits go on. They never stop for that under a steady load, so the
-//! log would never begin anew: only what is copied to its end does. So when it has become very long, the thread that writes
-//! copies what is left, which is little.
+//! By default a commit copies a long WAL into the database itself, and waits twice for the disk.
+//! Here another OS thread does that on its own connection while commits continue. Under a steady
+//! load the WAL would never be reset, because only a completely copied WAL is. So when it is very
+//! long, the writing thread copies the small rest.
 
 use std::cell::Cell;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use rusqlite::Connection;
 
-/// After how many more pages the log is copied. This is how long SQLite lets it become.
+/// The number of new pages after which the WAL is copied, SQLite's default.
 const COPY_EVERY: i32 = 1000;
-/// From how many pages on the thread that writes sees to it that the log begins anew.
+/// From how many pages on the thread that writes sees to it that the log starts over.
 const PAGES_MAX: i32 = 8000;
 
 thread_local! {
-    /// How many pages were in the log after the last commit on a connection of this thread.
+    /// The number of pages in the WAL after the last commit on this thread.
     static PAGES: Cell<i32> = const { Cell::new(0) };
 }
 
-/// What the thread that writes knows of the log.
+/// The writing thread's view of the WAL.
 pub(crate) struct Log {
     copier: SyncSender<()>,
-    /// How many pages there were when the copier was last asked.
+    /// The number of pages when the copier was last asked.
     asked: i32,
 }
 
 impl Log {
-    /// The log, and what the copier is told by.
+    /// The WAL, and the channel to the copier.
     pub(crate) fn new() -> (Self, Receiver<()>) {
         let (copier, requests) = sync_channel(1);
         (Self { copier, asked: 0 }, requests)
     }
 
-    /// Lets this connection no longer copy the log when it commits.
+    /// Disables automatic checkpoints on this connection.
     pub(crate) fn watch(db: &Connection) {
         db.wal_hook(Some(|_, pages| {
             PAGES.set(pages);
@@ -42,13 +42,13 @@ impl Log {
         }));
     }
 
-    /// After a commit on this thread: sees that the log is copied if it is time.
+    /// After a commit: requests a copy if the WAL is long.
     pub(crate) fn committed(&mut self, db: &Connection) {
         let pages = PAGES.get();
         if pages < self.asked {
             self.asked = 0;
         }
-        if pages - self.asked < COPY_EVERY {
+        if pages.saturating_sub(self.asked) < COPY_EVERY {
             return;
         }
         self.asked = pages;
@@ -61,15 +61,15 @@ impl Log {
     }
 }
 
-/// Copies the log whenever it is asked, until nobody can ask any more.
+/// Copies the WAL on request, until all senders are gone.
 pub(crate) fn copy_on_request(db: &Connection, requests: &Receiver<()>) {
     while requests.recv().is_ok() {
         copy(db);
     }
 }
 
-/// Copies what nobody needs in the log any more, without waiting for anybody. A full disk, or somebody else who copies, leaves
-/// it for the next time: what is in the log is stored.
+/// Copies what no reader needs from the WAL, without waiting. On a full disk, or while another
+/// process copies, it is left for the next time: data in the WAL is stored.
 fn copy(db: &Connection) {
     let _ = db.query_row("PRAGMA wal_checkpoint(PASSIVE)", (), |_| Ok(()));
 }
@@ -80,7 +80,7 @@ mod tests {
 
     use super::*;
 
-    /// A database whose log nobody but us copies.
+    /// A database whose WAL only we checkpoint.
     struct Logged {
         db: Connection,
         file: PathBuf,
@@ -102,7 +102,7 @@ mod tests {
             self.db.execute("INSERT INTO t VALUES (zeroblob(1000000))", ()).expect("a commit");
         }
 
-        /// How many bytes are in the file, without its log.
+        /// The number of bytes in the file, without the WAL.
         fn copied(&self) -> u64 {
             self.file.metadata().expect("a file").len()
         }
@@ -137,7 +137,8 @@ mod tests {
         assert!(logged.copied() > 4_000_000, "{}", logged.copied());
     }
 
-    /// A copier that is always a little behind leaves something in the log, which then goes on growing.
+    /// A copier that is always a little behind leaves something in the log, which then continues
+    /// growing.
     #[test]
     fn a_log_that_has_become_very_long_begins_anew() {
         let logged = Logged::new("anew");

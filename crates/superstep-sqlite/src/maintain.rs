@@ -1,4 +1,4 @@
-//! Copying, deleting and thinning out threads, and naming everything that is stored.
+//! Copying, deleting and pruning threads, and listing everything that is stored.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -88,7 +88,7 @@ pub(crate) fn prune(db: &Connection, thread: &str, keep: Keep) -> Result<usize, 
     Ok(removal.gone.len())
 }
 
-/// What has to be known of each checkpoint of a thread to decide whether it may go.
+/// The information about each checkpoint of a thread that decides whether it can be deleted.
 fn know(db: &Connection, thread: &str) -> Result<Vec<(Metadata, wire::Row)>, Error> {
     let what = || format!("looking over thread `{thread}`");
     let sql = "SELECT checkpoint_ns, checkpoint_id, parent_checkpoint_id, metadata \
@@ -165,7 +165,7 @@ fn apply(db: &Connection, thread: &str, removal: &Removal) -> Result<(), Error> 
 }
 
 pub(crate) fn inventory(db: &Connection) -> Result<Inventory, Error> {
-    // Text whatever was stored: a name of another kind is what whoever asks may be looking for.
+    // Text, whatever type was stored: a check may look for names of the wrong type.
     let checkpoints = "SELECT CAST(thread_id AS TEXT), CAST(checkpoint_ns AS TEXT), \
                        CAST(checkpoint_id AS TEXT), CAST(parent_checkpoint_id AS TEXT) \
                        FROM checkpoints ORDER BY 1, 2, 3";

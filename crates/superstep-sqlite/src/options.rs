@@ -1,17 +1,17 @@
 use std::time::Duration;
 
-/// How far what was stored has got when a call returns.
+/// When a commit counts as durable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Synchronous {
     /// On the disk.
     #[default]
     Full,
-    /// With the operating system. Survives the end of the process; the last commits may be lost, and nothing else, if the
-    /// machine stops. Much faster where the disk is slow to confirm.
+    /// When the operating system has the data. It survives a crash of the process; a power failure
+    /// may lose the last commits, but nothing else. Much faster on disks that are slow to sync.
     Normal,
 }
 
-/// How to open a file; begun with [`SqliteSaver::options`](crate::SqliteSaver::options).
+/// The options for opening a file; see [`SqliteSaver::options`](crate::SqliteSaver::options).
 #[derive(Clone, Debug)]
 pub struct SqliteOptions {
     pub(crate) synchronous: Synchronous,
@@ -26,21 +26,21 @@ impl Default for SqliteOptions {
 }
 
 impl SqliteOptions {
-    /// How far what was stored has got when a call returns; on the disk unless told otherwise.
+    /// When a commit counts as durable. The default is when it is on the disk.
     #[must_use]
     pub fn synchronous(mut self, synchronous: Synchronous) -> Self {
         self.synchronous = synchronous;
         self
     }
 
-    /// How long to wait for another process that is writing; ten seconds unless told otherwise.
+    /// How long to wait for another process that writes. The default is ten seconds.
     #[must_use]
     pub fn busy_timeout(mut self, timeout: Duration) -> Self {
         self.busy_timeout = timeout;
         self
     }
 
-    /// How many calls may read at the same time; two unless told otherwise, at least one.
+    /// The number of reading connections, at least one. The default is two.
     #[must_use]
     pub fn readers(mut self, readers: usize) -> Self {
         self.readers = readers.max(1);

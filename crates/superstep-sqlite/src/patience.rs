@@ -1,4 +1,4 @@
-//! How whoever asks waits for the answer.
+//! How a caller waits for the reply.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -6,21 +6,22 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long an answer may take for it to be worth staying awake. To be woken up takes some 50 microseconds: beside a disk that
-/// takes longer than this, that does not count.
+/// The longest reply time for which polling is worthwhile. Waking up takes some 50 microseconds,
+/// which does not matter on a slower disk.
 const ALERT: Duration = Duration::from_micros(500);
 
-/// Lets a run that is alone stay awake while it waits for an answer that took little time the last time.
+/// Lets a lone run poll for its reply if the last reply was quick.
 ///
-/// It asks to be polled again at once, so whatever else its executor has to do is done in between. With two runs there is
-/// something else to do, and nobody stays awake.
+/// It asks to be polled again at once, so the executor does its other work in between. With two
+/// runs there is other work, and neither polls.
 pub(crate) struct Patience {
     /// How many wait.
     waiting: AtomicUsize,
-    /// How long the last answer took whoever gave it, in nanoseconds. How long it was waited for would not tell: those who are
-    /// asleep wait for being woken up, too, and would never find that it is worth staying awake.
+    /// How long the last answer took the caller that gave it, in nanoseconds. How long it was
+    /// waited for would not tell: those who are asleep wait for being woken up, too, and would
+    /// never find that it is worth staying awake.
     last: AtomicU64,
-    /// Whether the thread that answers has a processor of its own.
+    /// Whether the answering thread has another processor.
     spare: bool,
 }
 
@@ -36,13 +37,14 @@ impl Patience {
         Wait { patience: self, since: Instant::now() }
     }
 
-    /// Takes note of how long an answer took whoever gave it.
+    /// Takes note of how long an answer took the caller that gave it.
     pub(crate) fn note(&self, took: Duration) {
+        #[expect(clippy::disallowed_methods, reason = "a wait this long is as good as for ever")]
         let took = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
         self.last.store(took, Ordering::Relaxed);
     }
 
-    /// Whether nobody waits.
+    /// Whether no caller waits.
     pub(crate) fn is_unused(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) == 0
     }
@@ -53,7 +55,7 @@ impl Patience {
     }
 }
 
-/// Somebody who waits.
+/// A waiting caller.
 pub(crate) struct Wait<'a> {
     patience: &'a Patience,
     since: Instant,
@@ -98,7 +100,7 @@ mod tests {
         }
     }
 
-    /// Whether somebody who waits for what has not come yet asks to be polled again.
+    /// Whether a caller whose reply does not exist asks to be polled again.
     fn stays_awake(wait: Wait<'_>) -> bool {
         let wakes = Arc::new(Wakes::default());
         let waker = Waker::from(wakes.clone());

@@ -1,4 +1,4 @@
-//! Reading checkpoints and writes. Everything here runs on one state of the database.
+//! Reading checkpoints and writes, inside a read transaction.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -72,8 +72,8 @@ pub(crate) fn list(db: &Connection, query: &Query) -> Result<Vec<Stored>, Error>
             [key.get(0).during(what)?, key.get(1).during(what)?, key.get(2).during(what)?];
         let mut rows = checkpoints.query(params![thread, ns, id]).during(what)?;
         let Some(row) = rows.next().during(what)? else { continue };
-        // Compared here and not in SQL: metadata that is no JSON would fail the query for every thread, and every saver
-        // is to understand a filter in the same way.
+        // Compared here and not in SQL: invalid JSON in one row would fail the query for every
+        // thread, and all checkpointers must treat a filter alike.
         let metadata = metadata(row)?;
         if metadata.matches(&query.filter) {
             found.push(stored(row, metadata, &mut writes)?);
@@ -165,11 +165,15 @@ fn raw(value: ValueRef<'_>) -> Result<&[u8], Error> {
 }
 
 fn name_row(row: &Row<'_>, error: &Error) -> Error {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a name that cannot be read is left out of the error"
+    )]
     let text = |at| row.get::<_, String>(at).unwrap_or_default();
     wire::damaged(&text(0), &text(1), text(2), error)
 }
 
-/// The writes beside a checkpoint, in their order.
+/// The writes with a checkpoint, in their order.
 fn pending(
     statement: &mut CachedStatement<'_>,
     thread: &str,
@@ -217,7 +221,7 @@ pub(crate) fn delta_history(
                WHERE thread_id = ?1 AND checkpoint_ns = ?2 AND checkpoint_id = ?3";
     let mut checkpoints = db.prepare_cached(sql).during(what())?;
     let mut writes = db.prepare_cached(WRITES).during(what())?;
-    // Parents are given by callers, and a ring of them must not be walked for ever.
+    // Callers name the parents, so a cycle is possible and must end the walk.
     let mut visited = HashSet::from([id.to_string()]);
     let mut at = id.to_string();
     while !open.is_empty() {

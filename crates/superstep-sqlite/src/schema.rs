@@ -9,7 +9,7 @@ use superstep_checkpoint::Error;
 use crate::error::During;
 use crate::options::{SqliteOptions, Synchronous};
 
-/// The tables of the other engine, to the letter, for a file that has none.
+/// LangGraph's tables, verbatim, for a file that has none.
 const TABLES: &str = "
 CREATE TABLE IF NOT EXISTS checkpoints (
     thread_id TEXT NOT NULL,
@@ -56,15 +56,15 @@ const OURS: i64 = 3;
 ///
 /// - `moment`: the first ten characters of the id of the head, which stand for one and a half seconds. So few of many
 ///   supersteps have anything to do here.
-/// - `verdict`: what [`ThreadInfo::verdict`](superstep_checkpoint::ThreadInfo::verdict) said of the head, or nothing if it has
-///   changed since. Then whoever lists threads looks at the head, and keeps the verdict. Supersteps that follow each other
-///   find it empty, and change nothing.
+/// - `verdict`: what [`ThreadInfo::verdict`](superstep_checkpoint::ThreadInfo::verdict) said of the
+///   head, or nothing if it has changed since. Then listing threads reads the head and caches the
+///   verdict. Further supersteps find it empty and change nothing.
 /// - `superstep_tags`: what was attached to the head, to find threads by. As old as the verdict.
 ///
-/// Kept up to date by triggers, so that it holds whoever writes.
+/// Triggers keep it up to date, so that it is correct whichever program writes.
 ///
-/// No statement of a trigger can meet a conflict: the policy of the statement that fired it would apply, and the other engine
-/// inserts with `OR REPLACE`.
+/// No statement of a trigger can meet a conflict: the policy of the statement that fired it would
+/// apply, and LangGraph inserts with `OR REPLACE`.
 const LIST: &str = "
 CREATE TABLE superstep_schema (v INTEGER PRIMARY KEY);
 CREATE TABLE superstep_threads (
@@ -117,7 +117,7 @@ END;
 INSERT INTO superstep_schema VALUES (3);
 ";
 
-/// Takes away what earlier versions added.
+/// Removes what earlier versions added.
 const WITHOUT_LIST: &str = "
 DROP TRIGGER superstep_head_added;
 DROP TRIGGER superstep_head_removed;
@@ -125,7 +125,7 @@ DROP TABLE superstep_threads;
 DROP TABLE superstep_schema;
 ";
 
-/// Makes a connection ready; `name` is the database, for messages.
+/// Configures a connection; `name` is the database, for messages.
 pub(crate) fn configure(db: &Connection, name: &str, options: &SqliteOptions) -> Result<(), Error> {
     let what = || format!("opening `{name}`");
     db.busy_timeout(options.busy_timeout).during(what())?;
@@ -142,7 +142,7 @@ pub(crate) fn configure(db: &Connection, name: &str, options: &SqliteOptions) ->
     Ok(())
 }
 
-/// Makes the tables, or checks those that are there. Several processes may do this at once.
+/// Creates the tables, or checks existing ones. Several processes may do this at once.
 pub(crate) fn set_up(db: &Connection, name: &str, options: &SqliteOptions) -> Result<(), Error> {
     in_transaction(db, name, options, make)
 }
@@ -163,7 +163,7 @@ pub(crate) fn in_transaction(
     done.and(ended)
 }
 
-/// Checks the tables that are there, and makes none.
+/// Checks the existing tables and creates none.
 pub(crate) fn verify(db: &Connection, name: &str, _: &SqliteOptions) -> Result<(), Error> {
     let what = || format!("opening `{name}`");
     let sql = "SELECT count(*) FROM sqlite_schema WHERE name IN ('checkpoints', 'writes')";

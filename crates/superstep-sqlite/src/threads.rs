@@ -1,4 +1,4 @@
-//! The list of threads, those that were changed last first.
+//! The list of threads, the most recently changed first.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use superstep_checkpoint::{
 use crate::error::During;
 use crate::{read, schema};
 
-/// A page, and the threads that had to be looked at because nobody had since they changed.
+/// A page, and the threads whose verdict had to be computed.
 pub(crate) struct Listed {
     pub(crate) page: ThreadPage,
     pub(crate) unsettled: Vec<Arc<str>>,
@@ -54,7 +54,7 @@ pub(crate) fn list(db: &Connection, query: &ThreadQuery) -> Result<Listed, Error
     }
 }
 
-/// Keeps what is found at the heads of threads, so that nobody has to look again until they change.
+/// Caches verdicts about the heads of threads until the threads change.
 pub(crate) fn settle(db: &Connection, threads: &[Arc<str>]) -> Result<(), Error> {
     for thread in threads {
         let Some(head) = head(db, thread)? else { continue };
@@ -93,11 +93,11 @@ fn keep(db: &Connection, info: &ThreadInfo) -> rusqlite::Result<()> {
     tags.iter().try_for_each(|(name, value)| insert.execute(params![thread, name, value]).map(drop))
 }
 
-/// What one of the statements that find candidates looks for.
+/// The condition of a statement that finds candidates.
 enum Wanted {
-    /// Those with a verdict, or those that have to be looked at.
+    /// Threads with a verdict, or without one.
     With(&'static str),
-    /// Those with one of some verdicts and with a tag.
+    /// Threads with one of these verdicts and a tag.
     Tagged(Vec<&'static str>, String, String),
 }
 

@@ -22,7 +22,7 @@ use crate::patience::Patience;
 use crate::schema;
 use crate::writer::{Survives, Writer, say};
 
-/// Whether a database is made if it is not there.
+/// Whether a database is made if it does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Opening {
     OrMake,
@@ -32,11 +32,11 @@ pub(crate) enum Opening {
 /// Makes the tables of a database, or checks those that are there.
 pub(crate) type SetUp = fn(&Connection, &str, &SqliteOptions) -> Result<(), Error>;
 
-/// The way to the threads; when it is dropped they finish what they were given and end.
+/// The channels to the threads; when they are dropped the threads finish their jobs and end.
 pub(crate) struct Workers {
     name: String,
     patience: Patience,
-    /// Whether the thread that writes is awake.
+    /// Whether the writing thread is awake.
     awake: Arc<AtomicBool>,
     fault: Fault,
     /// Ends when all threads have closed their connections.
@@ -111,10 +111,10 @@ impl Workers {
         Ok(Self { name, patience: Patience::new(), awake, fault, closed, writer, readers: None })
     }
 
-    /// Completes when all connections are closed.
+    /// Waits until all connections are closed.
     ///
     /// # Errors
-    /// Something that was committed could not be brought to the disk, and nobody was told yet.
+    /// Committed data could not be synced to the disk, and the error was not reported yet.
     pub(crate) async fn close(self) -> Result<(), Error> {
         let Self { mut closed, writer, readers, fault, .. } = self;
         drop((writer, readers));
@@ -126,9 +126,9 @@ impl Workers {
         &self.name
     }
 
-    /// Runs `work` in a transaction it may share with others. What it changed is on the disk when this returns `Ok`, and
-    /// taken back when it returns an error; for that, it may be run a second time. What makes or changes tables has to run
-    /// [`apart`](crate::writer::apart).
+    /// Runs `work` in a transaction that it may share with others. Its changes are on the disk when
+    /// this returns `Ok`, and rolled back when it returns an error; for that, it may be run a
+    /// second time. Statements that change the schema must run [`apart`](crate::writer::apart).
     pub(crate) async fn write<T, F>(&self, work: F) -> Result<T, Error>
     where
         T: Send + 'static,
@@ -137,7 +137,7 @@ impl Workers {
         self.write_to_last(Survives::Machine, work).await
     }
 
-    /// As [`write`](Self::write), but what was changed need not last longer than it says.
+    /// As [`write`](Self::write), with this durability.
     pub(crate) async fn write_to_last<T, F>(&self, lasting: Survives, work: F) -> Result<T, Error>
     where
         T: Send + 'static,
@@ -146,7 +146,7 @@ impl Workers {
         self.ask(&self.writer, Purpose::Change(lasting), work).await
     }
 
-    /// Runs `work` on one state of the database.
+    /// Runs `work` in a read transaction.
     pub(crate) async fn read<T, F>(&self, work: F) -> Result<T, Error>
     where
         T: Send + 'static,
@@ -155,8 +155,8 @@ impl Workers {
         self.ask(self.readers.as_ref().unwrap_or(&self.writer), Purpose::Look, work).await
     }
 
-    /// As [`read`](Self::read), for what does not take long. To wake up a thread that reads may take longer, and it has to read
-    /// again what was changed. So the thread that writes does it if it is awake and nobody else has anything for it to do.
+    /// As [`read`](Self::read), for what does not take long. Waking a reading thread may take
+    /// longer, and its cache is stale. So the writing thread does it if it is awake and idle.
     pub(crate) async fn look<T, F>(&self, work: F) -> Result<T, Error>
     where
         T: Send + 'static,
@@ -204,16 +204,16 @@ async fn answered<T>(
 type Ready = oneshot::Receiver<Result<(), Error>>;
 type Started = (Ready, Sender<Box<dyn Job>>);
 
-/// Where what is written goes first: what is known of SQLite's log, and its file if commits are to reach the disk.
+/// The state of the WAL, and its file if commits must be synced.
 pub(crate) struct Written {
     pub(crate) log: Option<Log>,
     pub(crate) file: Option<PathBuf>,
-    /// Whether the thread that writes is awake.
+    /// Whether the writing thread is awake.
     pub(crate) awake: Arc<AtomicBool>,
     pub(crate) fault: Fault,
 }
 
-/// What could not be brought to the disk when nobody waited for it. The next to write, or to close the file, is told.
+/// A sync error that no caller was waiting for. The next write or close reports it.
 #[derive(Clone, Default)]
 pub(crate) struct Fault(Arc<Mutex<Option<Error>>>);
 
@@ -227,8 +227,7 @@ impl Fault {
     }
 }
 
-/// Where SQLite keeps its log: beside the file itself, whatever links or relative path led to it, and wherever this process
-/// goes later.
+/// The path of the WAL: next to the real file, after links and relative paths are resolved.
 fn log_of(db: &Connection, path: &Path) -> Result<PathBuf, Error> {
     let path = match db.path().filter(|path| !path.is_empty()) {
         Some(path) => PathBuf::from(path),
@@ -314,20 +313,20 @@ fn connect(
 /// What something is done for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// To see one state of the database.
+    /// A read transaction.
     Look,
-    /// To change it, in a way that has to get so far.
+    /// A write transaction with this durability.
     Change(Survives),
 }
 
-/// Something to be done on a connection, and someone who waits for it.
+/// A job for a connection, with its reply channel.
 pub(crate) trait Job: Send {
     fn purpose(&self) -> Purpose;
-    /// Whether nobody waits any more.
+    /// Whether the caller is gone.
     fn is_abandoned(&self) -> bool;
-    /// Does it, from the start; says whether it succeeded.
+    /// Runs the job from the start. Returns whether it succeeded.
     fn run(&mut self, db: &Connection) -> bool;
-    /// Tells the result, unless what it did was lost.
+    /// Sends the result, unless its changes were lost.
     fn finish(self: Box<Self>, lost: Option<&Error>);
 }
 
@@ -339,12 +338,12 @@ pub(crate) struct Request<T, F> {
     reply: oneshot::Sender<Done<T, F>>,
 }
 
-/// What came of some work.
+/// The result of some work.
 pub(crate) struct Done<T, F> {
     pub(crate) result: Result<T, Error>,
-    /// How long it took, from when it was begun until it was committed.
+    /// The time from its start to its commit.
     took: Duration,
-    /// The work comes back, so that what it holds is freed by whoever asked and not by the thread that all share.
+    /// The work is sent back, so that the caller frees it and not the shared thread.
     _work: F,
 }
 
@@ -370,7 +369,7 @@ where
 
     fn run(&mut self, db: &Connection) -> bool {
         self.begun.get_or_insert_with(Instant::now);
-        // A panic is the failure of this job. The thread, and everybody else's jobs, go on.
+        // A panic fails only this job.
         let result = catch_unwind(AssertUnwindSafe(|| (self.work)(db)));
         let result = result.unwrap_or_else(|panic| Err(panicked(&*panic)));
         let succeeded = result.is_ok();
@@ -397,7 +396,7 @@ fn panicked(panic: &(dyn Any + Send)) -> Error {
     Error::backend("work on the database panicked, which is a defect; nothing was changed", text)
 }
 
-/// The same failure, for the next of those it concerns.
+/// The same error for another caller.
 fn repeat(error: &Error) -> Error {
     let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
     let causes: Vec<String> = causes.map(ToString::to_string).collect();
@@ -414,7 +413,7 @@ fn serve_reads(db: &Connection, jobs: &Mutex<Receiver<Box<dyn Job>>>) {
     }
 }
 
-/// Runs a job on one state of the database, whatever its statements.
+/// Runs a job in a read transaction.
 pub(crate) fn read(db: &Connection, mut job: Box<dyn Job>) {
     let begun = say(db, "BEGIN").during("reading from the database");
     if begun.is_ok() {

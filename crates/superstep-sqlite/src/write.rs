@@ -1,4 +1,4 @@
-//! Storing checkpoints and writes. Everything here runs inside a transaction.
+//! Storing checkpoints and writes, inside a transaction.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use crate::read;
 
 /// A checkpoint ready to be stored.
 ///
-/// It has the bytes of the checkpoint and no longer what they were made of: the next checkpoint shares most of that with this
-/// one, and nothing has to be copied to change what nobody else holds.
+/// It has the bytes of the checkpoint and no longer what they were made of: the next checkpoint
+/// shares most of them, and unshared data can be changed without a copy.
 pub(crate) struct Row {
     thread: Arc<str>,
     ns: Arc<str>,
@@ -23,7 +23,7 @@ pub(crate) struct Row {
     metadata: String,
 }
 
-/// Writes of tasks, and the checkpoint beside which they are stored.
+/// Writes of tasks, and the checkpoint with which they are stored.
 struct Beside {
     parent: CheckpointId,
     writes: Vec<TaskWrites>,
@@ -74,7 +74,7 @@ impl Row {
         stored.map(drop).during(what)
     }
 
-    /// The head, which has to be the one the writer knows, unless the checkpoint only replaces itself.
+    /// Checks that the head is the one the writer expects, unless the checkpoint replaces itself.
     fn check_head(&self, db: &Connection) -> Result<Option<CheckpointId>, Error> {
         let Self { thread, ns, head, id, .. } = self;
         let found = read::head(db, thread, ns)?;
@@ -90,7 +90,7 @@ impl Row {
     }
 }
 
-/// Stores writes beside a checkpoint, which has to be there.
+/// Stores writes with an existing checkpoint.
 pub(crate) fn put_writes(
     db: &Connection,
     thread: &str,

@@ -1,4 +1,4 @@
-//! What the thread that writes does.
+//! The writing thread.
 
 use std::fs::OpenOptions;
 use std::path::PathBuf;
@@ -15,17 +15,19 @@ use crate::error::During;
 use crate::log::Log;
 use crate::worker::{Fault, Job, Purpose, Written, read};
 
-/// How many requests are committed together at most. Beyond that the first would wait for the last without gain.
+/// The maximum number of requests in one commit. Beyond that the first would wait for the last
+/// without gain.
 const BATCH_MAX: usize = 512;
-/// How long the thread looks out for the next request before it sleeps. A run has the next superstep some 100 microseconds
-/// after it was woken up, and waking up a thread that sleeps takes half as long again.
+/// How long the thread polls for the next request before it sleeps. A run submits the next
+/// superstep some 100 microseconds after it was woken up, and waking a sleeping thread takes half
+/// as long again.
 const ALERT: Duration = Duration::from_micros(200);
-/// How long nobody has anything to write before what is not on the disk is brought there.
+/// How long the writer is idle before unsynced commits are synced.
 const REST: Duration = Duration::from_millis(10);
-/// How long a commit stays off the disk at most if there is always something to write.
+/// The maximum time before a commit is synced under constant load.
 const BEHIND_MAX: Duration = Duration::from_millis(100);
 
-/// What has to be over before something that was committed may be lost.
+/// The durability that a job needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Survives {
     /// This process, and a moment.
@@ -33,34 +35,34 @@ pub(crate) enum Survives {
     Machine,
 }
 
-/// Commits what it is given, and knows how much of that is on the disk.
+/// Commits jobs, and tracks how much is synced to the disk.
 pub(crate) struct Writer<'a> {
     db: &'a Connection,
     /// SQLite's log; `None` for a database in memory.
     log: Option<Log>,
     /// The file of the log; `None` if how far commits get is not ours to change.
     file: Option<PathBuf>,
-    /// Tells others whether this thread is awake.
+    /// Whether this thread is awake.
     awake: Arc<AtomicBool>,
     fault: Fault,
-    /// How far commits get now.
+    /// The current durability of commits.
     reach: Survives,
-    /// Since when there is something that is committed and perhaps not on the disk.
+    /// The time of the first unsynced commit.
     behind: Option<Instant>,
 }
 
 impl<'a> Writer<'a> {
-    /// For a connection whose commits get to the disk if there is a `file`.
+    /// For a connection whose commits are synced if there is a `file`.
     pub(crate) fn new(db: &'a Connection, Written { log, file, awake, fault }: Written) -> Self {
         Self { db, log, file, awake, fault, reach: Survives::Machine, behind: None }
     }
 
-    /// Does everything that comes, until nothing more can come.
+    /// Runs jobs until the channel is closed.
     pub(crate) fn serve(mut self, jobs: &Receiver<Box<dyn Job>>) {
         while let Some(first) = self.next(jobs) {
             let more = std::iter::from_fn(|| jobs.try_recv().ok()).take(BATCH_MAX - 1);
             let batch = std::iter::once(first).chain(more).filter(|job| !job.is_abandoned());
-            // Whoever looks must not see what others have not committed.
+            // A read must not see uncommitted changes.
             let (looks, changes): (Vec<_>, Vec<_>) =
                 batch.partition(|job| job.purpose() == Purpose::Look);
             looks.into_iter().for_each(|look| read(self.db, look));
@@ -74,7 +76,8 @@ impl<'a> Writer<'a> {
         self.catch_up();
     }
 
-    /// The next request. A run that stores superstep after superstep has it sooner than a thread that sleeps wakes up.
+    /// The next request. Polls first: a run submits its next superstep sooner than a sleeping
+    /// thread wakes up.
     fn next(&mut self, jobs: &Receiver<Box<dyn Job>>) -> Option<Box<dyn Job>> {
         match look_out(jobs) {
             Ok(job) => return Some(job),
@@ -99,8 +102,8 @@ impl<'a> Writer<'a> {
         jobs.recv().ok()
     }
 
-    /// Brings to the disk what is committed and not there. If that fails, the next to write or to close is told, and the next
-    /// commit has to get there.
+    /// Syncs committed data to the disk. If that fails, the next write or close reports it, and the
+    /// next commit must sync.
     fn catch_up(&mut self) {
         let (Some(_), Some(file)) = (self.behind, &self.file) else { return };
         // No lock of SQLite's is on its log, so nothing is lost when this is closed.
@@ -136,20 +139,20 @@ impl<'a> Writer<'a> {
         }
         undo(db);
         match &jobs[..] {
-            // Nobody else's work goes with it.
+            // Only this job is rolled back.
             [_] => finish(jobs, None),
             _ => {
                 let mut waiting = jobs.into_iter();
                 while waiting.len() > 0 {
                     commit_apart(db, &mut waiting);
                 }
-                // Some of it may not be, which costs no more than another look at the disk.
+                // Some of it may be synced already, which costs only another sync.
                 self.note(false);
             }
         }
     }
 
-    /// Sees that what these change gets as far as it has to.
+    /// Sets the durability that these jobs need.
     fn reach(&mut self, jobs: &[Box<dyn Job>]) -> Result<(), Error> {
         let overdue = self.behind.is_some_and(|since| since.elapsed() >= BEHIND_MAX);
         let lasting = Purpose::Change(Survives::Machine);
@@ -166,7 +169,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Takes note of a commit. One that gets to the disk takes along whatever is in the log before it.
+    /// Records a commit. A synced commit syncs everything before it in the WAL.
     fn note(&mut self, committed: bool) {
         match self.reach {
             Survives::Machine if committed => self.behind = None,
@@ -176,7 +179,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// The next request, if it comes while it is worth staying awake for it.
+/// The next request, if it comes within the polling time.
 fn look_out(jobs: &Receiver<Box<dyn Job>>) -> Result<Box<dyn Job>, TryRecvError> {
     let since = Instant::now();
     loop {
@@ -187,13 +190,13 @@ fn look_out(jobs: &Receiver<Box<dyn Job>>) -> Result<Box<dyn Job>, TryRecvError>
     }
 }
 
-/// Runs a job. Returns whether it did everything or nothing, and the transaction is there as it was.
+/// Runs a job. Returns whether it had all its effects or none, with the transaction intact.
 fn ran_whole(db: &Connection, job: &mut dyn Job) -> bool {
     let before = db.total_changes();
     job.run(db) || db.total_changes() == before && !db.is_autocommit()
 }
 
-/// Runs jobs in one transaction, each so that it can be taken back without the others, until none is left or the transaction is
+/// Runs jobs in one transaction, each in a savepoint, until none is left or the transaction is
 /// lost.
 fn commit_apart(db: &Connection, waiting: &mut std::vec::IntoIter<Box<dyn Job>>) {
     if let Err(error) = begin(db) {
@@ -203,7 +206,7 @@ fn commit_apart(db: &Connection, waiting: &mut std::vec::IntoIter<Box<dyn Job>>)
     for mut job in waiting.by_ref() {
         let ran = apart(db, || job.run(db), |succeeded| *succeeded);
         done.push(job);
-        // A full disk, for one, takes the whole transaction back; those that come after get one of their own.
+        // A full disk, for example, rolls the whole transaction back; later jobs get a new one.
         if let Err(lost) = ran {
             undo(db);
             return finish(done, Some(&lost));
@@ -213,10 +216,10 @@ fn commit_apart(db: &Connection, waiting: &mut std::vec::IntoIter<Box<dyn Job>>)
     finish(done, lost.as_ref());
 }
 
-/// Does something so that it can be taken back without what came before it, and takes it back unless it is to be kept.
+/// Runs a closure in a savepoint, and rolls it back unless the result is to be kept.
 ///
 /// # Errors
-/// The transaction is of no more use.
+/// The transaction is unusable.
 pub(crate) fn apart<T>(
     db: &Connection,
     work: impl FnOnce() -> T,
@@ -236,14 +239,14 @@ fn begin(db: &Connection) -> Result<(), Error> {
     say(db, "BEGIN IMMEDIATE").during("writing to the database")
 }
 
-/// Commits; what could not be committed is undone.
+/// Commits, or rolls back if the commit fails.
 fn commit(db: &Connection) -> Option<Error> {
     let lost = say(db, "COMMIT").during("committing to the database").err();
     undo(db);
     lost
 }
 
-/// Ends a transaction that is still open.
+/// Rolls back an open transaction.
 fn undo(db: &Connection) {
     if !db.is_autocommit() {
         drop(say(db, "ROLLBACK"));
@@ -256,7 +259,7 @@ fn finish(jobs: impl IntoIterator<Item = Box<dyn Job>>, lost: Option<&Error>) {
     }
 }
 
-/// Runs a statement that is run time and again.
+/// Runs a cached statement.
 pub(crate) fn say(db: &Connection, sql: &str) -> rusqlite::Result<()> {
     db.prepare_cached(sql)?.execute(()).map(drop)
 }

@@ -1,5 +1,5 @@
-//! Whoever only wants to look opens a file as it is: nothing is made, nothing is brought up to date, and nothing is left beside
-//! it. What was never set up by us can be looked at all the same.
+//! Whoever only wants to look opens a file as it is: nothing is made, nothing is brought up to
+//! date, and nothing is left next to it. What was never set up by us can be looked at all the same.
 
 mod world;
 
@@ -33,13 +33,13 @@ async fn what_is_not_there_is_not_made() {
 #[tokio::test]
 async fn a_closed_file_stands_alone() {
     let dir = Dir::new();
-    let saver = SqliteSaver::open(dir.file()).await.expect("a file");
-    Line::new("a").put(&saver).await;
-    saver.close().await.expect("closed");
+    let checkpointer = SqliteSaver::open(dir.file()).await.expect("a file");
+    Line::new("a").put(&checkpointer).await;
+    checkpointer.close().await.expect("closed");
     assert_eq!(names(&dir), ["threads.db"]);
-    let saver = SqliteSaver::open_existing(dir.file()).await.expect("it is there now");
-    assert!(saver.get("a", "", None).await.expect("read").is_some());
-    saver.close().await.expect("closed");
+    let checkpointer = SqliteSaver::open_existing(dir.file()).await.expect("it is there now");
+    assert!(checkpointer.get("a", "", None).await.expect("read").is_some());
+    checkpointer.close().await.expect("closed");
     assert_eq!(names(&dir), ["threads.db"]);
 }
 
@@ -47,14 +47,14 @@ async fn a_closed_file_stands_alone() {
 #[tokio::test]
 async fn threads_are_listed_without_a_table_of_ours() {
     let dir = Dir::new();
-    let saver = SqliteSaver::open(dir.file()).await.expect("a file");
+    let checkpointer = SqliteSaver::open(dir.file()).await.expect("a file");
     let mut heads = Vec::new();
     for thread in ["a", "b", "c"] {
         let mut line = Line::new(thread);
-        line.put(&saver).await;
-        heads.push(line.put(&saver).await);
+        line.put(&checkpointer).await;
+        heads.push(line.put(&checkpointer).await);
     }
-    saver.close().await.expect("closed");
+    checkpointer.close().await.expect("closed");
     let db = Connection::open(dir.file()).expect("a file");
     let ours = "DROP TRIGGER superstep_head_added; DROP TRIGGER superstep_head_changed; \
                 DROP TRIGGER superstep_head_removed; DROP TRIGGER superstep_write_added; \
@@ -62,17 +62,17 @@ async fn threads_are_listed_without_a_table_of_ours() {
                 DROP TABLE superstep_tags; DROP TABLE superstep_threads; DROP TABLE superstep_schema";
     db.execute_batch(ours).expect("SQL");
     drop(db);
-    let saver = SqliteSaver::open_existing(dir.file()).await.expect("a file");
-    let first = saver.threads(ThreadQuery::new(2)).await.expect("a page");
+    let checkpointer = SqliteSaver::open_existing(dir.file()).await.expect("a file");
+    let first = checkpointer.threads(ThreadQuery::new(2)).await.expect("a page");
     let rest = ThreadQuery::new(2).after(first.next.expect("more"));
-    let rest = saver.threads(rest).await.expect("a page");
+    let rest = checkpointer.threads(rest).await.expect("a page");
     let all: Vec<_> = first.threads.iter().chain(&rest.threads).map(|info| info.head).collect();
     heads.reverse();
     assert_eq!(all, heads);
     assert!(rest.next.is_none());
     // It can be written to, and still has no table of ours.
-    saver.put_writes("a", "", heads[2], writes(&[("n", 1)])).await.expect("stored");
-    saver.close().await.expect("closed");
+    checkpointer.put_writes("a", "", heads[2], writes(&[("n", 1)])).await.expect("stored");
+    checkpointer.close().await.expect("closed");
     let db = Connection::open(dir.file()).expect("a file");
     let sql = "SELECT count(*) FROM sqlite_schema WHERE name LIKE 'superstep%'";
     assert_eq!(db.query_row(sql, [], |row| row.get::<_, i64>(0)).expect("a count"), 0);
@@ -81,21 +81,21 @@ async fn threads_are_listed_without_a_table_of_ours() {
 #[tokio::test]
 async fn everything_that_is_stored_is_named() {
     let dir = Dir::new();
-    let saver = SqliteSaver::open(dir.file()).await.expect("a file");
+    let checkpointer = SqliteSaver::open(dir.file()).await.expect("a file");
     let mut line = Line::new("a");
-    let first = line.put(&saver).await;
-    let second = line.put(&saver).await;
-    saver.put_writes("a", "", first, writes(&[("n", 1)])).await.expect("stored");
+    let first = line.put(&checkpointer).await;
+    let second = line.put(&checkpointer).await;
+    checkpointer.put_writes("a", "", first, writes(&[("n", 1)])).await.expect("stored");
     let db = Connection::open(dir.file()).expect("a file");
     let damage = "UPDATE checkpoints SET checkpoint = x'c1', metadata = x'ff'";
     db.execute_batch(damage).expect("SQL");
-    let all = saver.inventory().await.expect("names");
+    let all = checkpointer.inventory().await.expect("names");
     let names: Vec<_> =
         all.checkpoints.iter().map(|key| (key.id.clone(), key.parent.clone())).collect();
     let (first, second) = (first.to_string(), second.to_string());
     assert_eq!(names, [(first.clone(), None), (second, Some(first.clone()))]);
     assert!(all.stray_writes.is_empty());
     db.execute("DELETE FROM checkpoints WHERE checkpoint_id = ?1", [&first]).expect("SQL");
-    let all = saver.inventory().await.expect("names");
+    let all = checkpointer.inventory().await.expect("names");
     assert_eq!(all.stray_writes.iter().map(|key| &key.id).collect::<Vec<_>>(), [&first]);
 }

@@ -63,10 +63,10 @@ async fn what_is_no_database_is_refused() {
 #[tokio::test]
 async fn a_file_of_our_first_version_is_brought_up_to_date() {
     let dir = Dir::new();
-    let saver = SqliteSaver::open(dir.file()).await.expect("a file");
+    let checkpointer = SqliteSaver::open(dir.file()).await.expect("a file");
     let mut line = Line::new("t");
-    line.put(&saver).await;
-    saver.close().await.expect("closed");
+    line.put(&checkpointer).await;
+    checkpointer.close().await.expect("closed");
     let raw = Connection::open(dir.file()).expect("a file");
     raw.execute_batch(
         "DROP TRIGGER superstep_head_added; DROP TRIGGER superstep_head_changed; \
@@ -85,15 +85,15 @@ async fn a_file_of_our_first_version_is_brought_up_to_date() {
     drop(raw);
     for as_it_is in [true, false] {
         let file = dir.file();
-        let saver = match as_it_is {
+        let checkpointer = match as_it_is {
             true => SqliteSaver::open_existing(file).await.expect("a file"),
             false => SqliteSaver::open(file).await.expect("a file"),
         };
-        let head = line.put(&saver).await;
-        let page = saver.threads(ThreadQuery::new(5)).await.expect("a page");
+        let head = line.put(&checkpointer).await;
+        let page = checkpointer.threads(ThreadQuery::new(5)).await.expect("a page");
         let listed: Vec<_> = page.threads.iter().map(|info| info.head).collect();
         assert_eq!(listed, [head], "as it is: {as_it_is}");
-        saver.close().await.expect("closed");
+        checkpointer.close().await.expect("closed");
     }
     let raw = Connection::open(dir.file()).expect("a file");
     let version = "SELECT v FROM superstep_schema";
@@ -117,12 +117,12 @@ async fn an_old_file_is_brought_up_to_date() {
          'msgpack', x'81a17604', '{\"source\": \"loop\", \"step\": 1}')",
     )
     .expect("tables");
-    let saver = SqliteSaver::open(dir.file()).await.expect("a file");
+    let checkpointer = SqliteSaver::open(dir.file()).await.expect("a file");
     let mut line = Line::new("new");
-    let id = line.put(&saver).await;
-    saver.put_writes("new", "", id, writes(&[("a", 1)])).await.expect("stored");
-    let head = saver.get("new", "", None).await.expect("read").expect("a head");
+    let id = line.put(&checkpointer).await;
+    checkpointer.put_writes("new", "", id, writes(&[("a", 1)])).await.expect("stored");
+    let head = checkpointer.get("new", "", None).await.expect("read").expect("a head");
     assert_eq!(head.writes[0].path, "p");
-    let page = saver.threads(ThreadQuery::new(9)).await.expect("a page");
+    let page = checkpointer.threads(ThreadQuery::new(9)).await.expect("a page");
     assert_eq!(page.threads.len(), 2, "those from before are listed");
 }

@@ -1,5 +1,6 @@
-//! A process that is killed in the middle of a run which stores meanwhile leaves everything but, possibly, the last superstep
-//! it has finished. It could break if the run were let go on before the checkpoint before the last is committed.
+//! A process that is killed in the middle of a run which stores meanwhile leaves everything but,
+//! possibly, the last superstep it has finished. It could break if the run were let continue before
+//! the checkpoint before the last is committed.
 //!
 //! The other process is this test binary again, told by a variable what to be.
 
@@ -22,7 +23,7 @@ struct Count {
 
 /// Counts until `last`, and says each number when the superstep that counts it begins.
 async fn counting(file: &std::path::Path, last: u64) -> CompiledGraph<Count> {
-    let saver = SqliteSaver::open(file).await.expect("a file");
+    let checkpointer = SqliteSaver::open(file).await.expect("a file");
     StateGraph::new()
         .add_node("count", |count: Arc<Count>| {
             let mut out = std::io::stdout().lock();
@@ -40,7 +41,7 @@ async fn counting(file: &std::path::Path, last: u64) -> CompiledGraph<Count> {
         )
         .compile()
         .expect("a graph")
-        .with_checkpointer(saver)
+        .with_checkpointer(checkpointer)
 }
 
 /// Not a test by itself: what the other process does.

@@ -1,6 +1,6 @@
-//! A thread of messages that grows by one with each superstep is stored at the cost of the messages and of a small
-//! skeleton for each checkpoint, and is read back in few pieces, by either engine. The other engine writes the whole list
-//! each time.
+//! A thread of messages that grows by one with each superstep is stored at the cost of the messages
+//! and of a small skeleton for each checkpoint, and is read back in few pieces, by either engine.
+//! LangGraph writes the whole list each time.
 
 mod world;
 
@@ -8,18 +8,18 @@ use std::path::Path;
 
 use rusqlite::Connection;
 use superstep_checkpoint::AnyCheckpointer;
-use superstep_conformance::graphs::long;
+use superstep_contract::graphs::long;
 use superstep_sqlite::{SqliteSaver, Synchronous};
 use world::Dir;
 
 async fn grown(dir: &Dir, supersteps: usize) -> AnyCheckpointer {
-    let saver = SqliteSaver::options().synchronous(Synchronous::Normal);
-    let saver = AnyCheckpointer::new(saver.open(dir.file()).await.expect("a file"));
-    long::grow(&saver, supersteps).await;
-    saver
+    let checkpointer = SqliteSaver::options().synchronous(Synchronous::Normal);
+    let checkpointer = AnyCheckpointer::new(checkpointer.open(dir.file()).await.expect("a file"));
+    long::grow(&checkpointer, supersteps).await;
+    checkpointer
 }
 
-/// The bytes of each checkpoint with its metadata and the writes beside it, oldest first.
+/// The bytes of each checkpoint with its metadata and the writes next to it, oldest first.
 fn bytes(file: &Path) -> Vec<u64> {
     let db = Connection::open(file).expect("the file");
     let sql = "SELECT length(c.checkpoint) + length(c.metadata) + coalesce((SELECT sum(length(w.value)) \
@@ -33,12 +33,12 @@ fn bytes(file: &Path) -> Vec<u64> {
 #[tokio::test]
 async fn a_thousand_messages_take_little_more_than_they_are() {
     let dir = Dir::new();
-    let saver = grown(&dir, 1000).await;
+    let checkpointer = grown(&dir, 1000).await;
     let total: u64 = bytes(&dir.file()).iter().sum();
     println!("1,000 supersteps: {total} bytes");
     // A message names its class, as in LangGraph, which takes 68 of its 268 bytes.
     assert!(total <= 1_350_000, "{total} bytes for 268,000 bytes of messages");
-    long::assert_loads_quickly(&saver, 1000).await;
+    long::assert_loads_quickly(&checkpointer, 1000).await;
     let file = dir.file().display().to_string();
     long::assert_python_reads(["sqlite", &file], 1000);
 }
@@ -46,7 +46,7 @@ async fn a_thousand_messages_take_little_more_than_they_are() {
 #[tokio::test]
 async fn ten_thousand_messages_take_ten_times_as_much() {
     let dir = Dir::new();
-    let saver = grown(&dir, 10_000).await;
+    let checkpointer = grown(&dir, 10_000).await;
     long::assert_linear(&bytes(&dir.file()));
-    long::assert_loads_quickly(&saver, 10_000).await;
+    long::assert_loads_quickly(&checkpointer, 10_000).await;
 }

@@ -1,5 +1,5 @@
-//! Whatever stands in a row, reading or replacing it is at most an error of that call. The threads that own the connections go
-//! on, for the same item too once it is replaced.
+//! Whatever stands in a row, reading or replacing it is at most an error of that call. The threads
+//! that own the connections continue, for the same item too once it is replaced.
 
 mod world;
 
@@ -15,8 +15,8 @@ fn put(key: &str) -> Vec<StoreOp> {
 #[tokio::test]
 async fn absurd_times_in_the_store() {
     let dir = Dir::new();
-    let saver = SqliteSaver::open(dir.file()).await.expect("a file");
-    let store: SqliteStore = saver.store().await.expect("a store");
+    let checkpointer = SqliteSaver::open(dir.file()).await.expect("a file");
+    let store: SqliteStore = checkpointer.store().await.expect("a store");
     let raw = Connection::open(dir.file()).expect("a file");
     store.batch(put("good")).await.expect("stored");
     for column in ["created_at", "updated_at", "expires_at"] {
@@ -45,7 +45,7 @@ async fn absurd_times_in_the_store() {
             let bad = store.get(&["users".to_owned()], "bad").await.expect("read");
             assert_eq!(bad.expect("an item").value, Value::from(1), "{column} {time}");
             store.sweep().await.expect("swept");
-            Line::new(&format!("{column} {time}")).put(&saver).await;
+            Line::new(&format!("{column} {time}")).put(&checkpointer).await;
         }
     }
 }

@@ -11,14 +11,14 @@ use world::{Dir, Line, chain};
 
 /// Stores something, changes the world, stores something that need not be on the disk yet, and closes the file.
 async fn commit_and_close(path: &Path, change: impl FnOnce()) -> Result<(), Error> {
-    let saver = SqliteSaver::open(path).await.expect("a file");
+    let checkpointer = SqliteSaver::open(path).await.expect("a file");
     let mut line = Line::new("t");
-    line.put(&saver).await;
+    line.put(&checkpointer).await;
     change();
-    let relaxed = AnyCheckpointer::new(saver.clone()).relaxed();
+    let relaxed = AnyCheckpointer::new(checkpointer.clone()).relaxed();
     relaxed.put(line.next()).await.expect("stored");
     drop(relaxed);
-    saver.close().await
+    checkpointer.close().await
 }
 
 fn beside(file: &Path, suffix: &str) -> std::path::PathBuf {

@@ -1,5 +1,6 @@
-//! Shows that a thread goes on from wherever LangGraph has left it: with an answer that no node has taken yet, with one that
-//! was taken before, inside a graph that a recorded call runs, and after a run that stored only at its end.
+//! Shows that a thread continues from wherever LangGraph has left it: with an answer that no node
+//! has taken yet, with one that was taken before, inside a graph that a recorded call runs, and
+//! after a run that stored only at its end.
 //!
 //! Needs a Python that has LangGraph, named by `SUPERSTEP_TEST_PYTHON`. Without it nothing is tested, and the output says so.
 
@@ -44,8 +45,8 @@ fn left() -> Option<Dir> {
 }
 
 async fn thread(dir: &Dir, id: &str) -> Thread<Log> {
-    let saver = SqliteSaver::open(dir.file()).await.expect("the file");
-    graph().with_checkpointer(saver).thread(id)
+    let checkpointer = SqliteSaver::open(dir.file()).await.expect("the file");
+    graph().with_checkpointer(checkpointer).thread(id)
 }
 
 fn asked<O: std::fmt::Debug>(outcome: Result<Outcome<O>, RunError>) -> Vec<String> {
@@ -87,7 +88,7 @@ async fn an_answer_that_was_taken_is_not_taken_again() {
 #[tokio::test]
 async fn a_graph_inside_a_recorded_call_is_found_where_it_was() {
     let Some(dir) = left() else { return };
-    let saver = SqliteSaver::open(dir.file()).await.expect("the file");
+    let checkpointer = SqliteSaver::open(dir.file()).await.expect("the file");
     let flow = Entrypoint::new("workflow", |_: Value, task: Task| async move {
         let call = task.call_with("call", |task: Task| async move {
             let log = task.invoke(&graph(), Log::update().log(["in".to_owned()])).await?;
@@ -95,7 +96,7 @@ async fn a_graph_inside_a_recorded_call_is_found_where_it_was() {
         });
         call.await
     });
-    let thread = flow.compile().with_checkpointer(saver).thread("called");
+    let thread = flow.compile().with_checkpointer(checkpointer).thread("called");
     assert_eq!(asked(thread.resume("one").await), ["second?"]);
     let log = done(thread.resume("two").await);
     assert_eq!(log, ["in", "one", "two"]);

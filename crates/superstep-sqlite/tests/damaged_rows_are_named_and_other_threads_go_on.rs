@@ -11,10 +11,10 @@ use world::{Dir, Line, chain, writes};
 #[tokio::test]
 async fn damaged_rows_are_named_and_other_threads_go_on() {
     let dir = Dir::new();
-    let saver = SqliteSaver::open(dir.file()).await.expect("a file");
+    let checkpointer = SqliteSaver::open(dir.file()).await.expect("a file");
     let raw = Connection::open(dir.file()).expect("a file");
     let mut good = Line::new("good");
-    good.put(&saver).await;
+    good.put(&checkpointer).await;
 
     for (nth, (damage, wanted)) in [
         ("UPDATE checkpoints SET type = 'pickle'", "`pickle`"),
@@ -35,43 +35,43 @@ async fn damaged_rows_are_named_and_other_threads_go_on() {
     {
         let thread = format!("bad-{nth}");
         let mut line = Line::new(&thread);
-        let id = line.put(&saver).await;
-        saver.put_writes(&thread, "", id, writes(&[("a", 1)])).await.expect("stored");
+        let id = line.put(&checkpointer).await;
+        checkpointer.put_writes(&thread, "", id, writes(&[("a", 1)])).await.expect("stored");
         let sql = format!("{damage} WHERE thread_id = ?1");
         raw.execute(&sql, [&thread]).expect("damaged");
 
-        let error = saver.get(&thread, "", None).await.expect_err(damage);
+        let error = checkpointer.get(&thread, "", None).await.expect_err(damage);
         let text = chain(&error);
         assert!(text.contains(&format!("`{thread}`")), "{damage}: {text}");
         assert!(text.contains(&id.to_string()) && text.contains(wanted), "{damage}: {text}");
         let query = Query { thread: Some(thread.as_str().into()), ..Query::default() };
-        saver.list(query).await.expect_err(damage);
+        checkpointer.list(query).await.expect_err(damage);
 
-        good.put(&saver).await;
-        saver.get("good", "", None).await.expect("read").expect("a head");
+        good.put(&checkpointer).await;
+        checkpointer.get("good", "", None).await.expect("read").expect("a head");
         let query = Query { thread: Some("good".into()), ..Query::default() };
-        assert_eq!(saver.list(query).await.expect("a list").len(), nth + 2);
+        assert_eq!(checkpointer.list(query).await.expect("a list").len(), nth + 2);
     }
-    let page = saver.threads(ThreadQuery::new(99)).await.expect("a page");
+    let page = checkpointer.threads(ThreadQuery::new(99)).await.expect("a page");
     assert_eq!(page.threads.len(), 13, "every thread is listed");
     let damaged = page.threads.iter().filter(|info| info.damage.is_some()).count();
     assert_eq!(damaged, 12, "every thread whose head cannot be read says so");
     for nth in 0..12 {
-        saver.delete_thread(&format!("bad-{nth}")).await.expect("deleted");
+        checkpointer.delete_thread(&format!("bad-{nth}")).await.expect("deleted");
     }
-    assert_eq!(saver.list(Query::default()).await.expect("a list").len(), 13);
+    assert_eq!(checkpointer.list(Query::default()).await.expect("a list").len(), 13);
 }
 
 /// A head that is no id cannot be extended, and says so.
 #[tokio::test]
 async fn a_head_that_is_no_id_is_named() {
     let dir = Dir::new();
-    let saver = SqliteSaver::open(dir.file()).await.expect("a file");
+    let checkpointer = SqliteSaver::open(dir.file()).await.expect("a file");
     let raw = Connection::open(dir.file()).expect("a file");
     let mut line = Line::new("t");
-    line.put(&saver).await;
+    line.put(&checkpointer).await;
     raw.execute("INSERT INTO checkpoints (thread_id, checkpoint_id) VALUES ('t', 'zzz')", [])
         .expect("inserted");
-    let error = saver.put(line.next()).await.expect_err("refused").to_string();
+    let error = checkpointer.put(line.next()).await.expect_err("refused").to_string();
     assert!(error.contains("`t`") && error.contains("zzz"), "{error}");
 }

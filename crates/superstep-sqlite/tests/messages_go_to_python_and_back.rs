@@ -4,7 +4,7 @@
 mod world;
 
 use superstep_checkpoint::AnyCheckpointer;
-use superstep_conformance::graphs::messages;
+use superstep_contract::graphs::messages;
 use superstep_sqlite::SqliteSaver;
 use world::Dir;
 

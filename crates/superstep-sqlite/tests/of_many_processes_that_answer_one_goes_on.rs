@@ -1,5 +1,5 @@
-//! Sixty-four processes race to answer one question, round after round. One of them goes on, the others are told, and no
-//! node of theirs has run.
+//! Sixty-four processes race to answer one question, round after round. One of them continues, the
+//! others are told, and no node of theirs has run.
 //!
 //! A thousand rounds, or as many as `SUPERSTEP_TEST_ROUNDS` says.
 
@@ -7,11 +7,11 @@ mod world;
 
 use std::time::Duration;
 
-use superstep_conformance::graphs::race;
+use superstep_contract::graphs::race;
 use superstep_sqlite::{SqliteSaver, Synchronous};
 use world::Dir;
 
-async fn saver(file: &str) -> SqliteSaver {
+async fn checkpointer(file: &str) -> SqliteSaver {
     let options = SqliteSaver::options().synchronous(Synchronous::Normal).readers(1);
     options.busy_timeout(Duration::from_secs(60)).open(file).await.expect("the file")
 }
@@ -19,10 +19,10 @@ async fn saver(file: &str) -> SqliteSaver {
 #[tokio::test]
 async fn of_many_processes_that_answer_one_goes_on() {
     if let Some(file) = race::place() {
-        return race::take_part(saver(&file).await).await;
+        return race::take_part(checkpointer(&file).await).await;
     }
     let dir = Dir::new();
     let file = dir.file().display().to_string();
     let test = "of_many_processes_that_answer_one_goes_on";
-    race::run(test, &file, saver(&file).await, race::rounds(1000)).await;
+    race::run(test, &file, checkpointer(&file).await, race::rounds(1000)).await;
 }

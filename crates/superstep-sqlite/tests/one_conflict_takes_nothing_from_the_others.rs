@@ -10,22 +10,22 @@ use world::{Dir, Line, writes};
 #[tokio::test(flavor = "multi_thread")]
 async fn one_conflict_takes_nothing_from_the_others() {
     let dir = Dir::new();
-    let saver = SqliteSaver::open(dir.file()).await.expect("a file");
+    let checkpointer = SqliteSaver::open(dir.file()).await.expect("a file");
     let mut taken = Line::new("taken");
-    taken.put(&saver).await;
+    taken.put(&checkpointer).await;
     let tasks: Vec<_> = (0..300)
         .map(|nth| {
-            let saver = saver.clone();
+            let checkpointer = checkpointer.clone();
             tokio::spawn(async move {
                 // Every third writer begins a thread that is there already.
                 let bad = nth % 3 == 0;
                 let thread = if bad { "taken".to_owned() } else { format!("t{nth}") };
                 let put = Line::new(&thread).next();
                 let id = put.checkpoint.id;
-                match saver.put(put).await {
+                match checkpointer.put(put).await {
                     Ok(()) if !bad => {
                         let beside = writes(&[("a", nth), ("b", nth)]);
-                        saver.put_writes(&thread, "", id, beside).await.expect("stored");
+                        checkpointer.put_writes(&thread, "", id, beside).await.expect("stored");
                     }
                     Err(Error::Conflict { thread, .. }) if bad => assert_eq!(thread, "taken"),
                     other => panic!("{nth}: {other:?}"),
@@ -36,19 +36,19 @@ async fn one_conflict_takes_nothing_from_the_others() {
     for task in tasks {
         task.await.expect("no panic");
     }
-    let all = saver.list(Query::default()).await.expect("a list");
+    let all = checkpointer.list(Query::default()).await.expect("a list");
     assert_eq!(all.len(), 201);
     assert_eq!(all.iter().map(|stored| stored.writes.len()).sum::<usize>(), 400);
 }
 
-/// The saver may go away while requests are under way; what was answered is there.
+/// The checkpointer may go away while requests are under way; what was answered is there.
 #[tokio::test]
-async fn a_saver_that_goes_away_finishes_what_it_was_given() {
+async fn a_checkpointer_that_goes_away_finishes_what_it_was_given() {
     let dir = Dir::new();
-    let saver = SqliteSaver::open(dir.file()).await.expect("a file");
+    let checkpointer = SqliteSaver::open(dir.file()).await.expect("a file");
     let mut line = Line::new("t");
-    let id = line.put(&saver).await;
-    drop(saver);
+    let id = line.put(&checkpointer).await;
+    drop(checkpointer);
     let again = SqliteSaver::open(dir.file()).await.expect("a file");
     let head = again.get("t", "", None).await.expect("read").expect("a head");
     assert_eq!(head.checkpoint.id, id);

@@ -33,18 +33,18 @@ fn start(role: &str, file: &Path) -> Child {
 #[tokio::test]
 async fn as_another_process() {
     let (Ok(role), Ok(file)) = (std::env::var(ROLE), std::env::var(FILE)) else { return };
-    let mut saver = SqliteSaver::open(file).await.expect("a file");
+    let mut checkpointer = SqliteSaver::open(file).await.expect("a file");
     if role == RELAXED {
-        saver = saver.relaxed().expect("a way not to wait for the disk");
+        checkpointer = checkpointer.relaxed().expect("a way not to wait for the disk");
     }
     let mut line = Line::new("shared");
     let mut stored = 0;
     while role == "until killed" || role == RELAXED || stored < ROUNDS {
-        let head = saver.get("shared", "", None).await.expect("read");
+        let head = checkpointer.get("shared", "", None).await.expect("read");
         line.head = head.map(|head| head.checkpoint.id);
         let put = line.next();
         let id = put.checkpoint.id;
-        match saver.put(put).await {
+        match checkpointer.put(put).await {
             Ok(()) => {
                 stored += 1;
                 println!("\nstored {id}");
@@ -56,9 +56,9 @@ async fn as_another_process() {
 }
 
 /// The thread as it should be: one line, no fork.
-async fn line_of(saver: &SqliteSaver) -> Vec<CheckpointId> {
+async fn line_of(checkpointer: &SqliteSaver) -> Vec<CheckpointId> {
     let query = Query { thread: Some("shared".into()), ..Query::default() };
-    let stored = saver.list(query).await.expect("a list");
+    let stored = checkpointer.list(query).await.expect("a list");
     for pair in stored.windows(2) {
         assert_eq!(pair[0].parent, Some(pair[1].checkpoint.id), "a fork");
     }
@@ -74,8 +74,8 @@ async fn processes_extend_one_thread_without_a_fork() {
         let output = child.wait_with_output().expect("an end");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     }
-    let saver = SqliteSaver::open(dir.file()).await.expect("a file");
-    assert_eq!(line_of(&saver).await.len(), 4 * ROUNDS);
+    let checkpointer = SqliteSaver::open(dir.file()).await.expect("a file");
+    assert_eq!(line_of(&checkpointer).await.len(), 4 * ROUNDS);
 }
 
 #[tokio::test]
@@ -90,8 +90,8 @@ async fn a_process_that_is_killed_loses_nothing_it_was_told_was_stored() {
         let told: Vec<_> = told.take(20).collect();
         child.kill().expect("killed");
         child.wait().expect("an end");
-        let saver = SqliteSaver::open(dir.file()).await.expect("a file");
-        let stored = line_of(&saver).await;
+        let checkpointer = SqliteSaver::open(dir.file()).await.expect("a file");
+        let stored = line_of(&checkpointer).await;
         for id in told {
             assert!(stored.contains(&id), "{id} is lost");
         }

@@ -1,4 +1,4 @@
-//! LangGraph's own saver reads what we wrote and we read what it wrote, value by value and byte by byte.
+//! LangGraph's own checkpointer reads what we wrote and we read what it wrote, value by value and byte by byte.
 //!
 //! Needs a Python that has `langgraph==1.2.20` and `langgraph-checkpoint-sqlite`, named by `SUPERSTEP_TEST_PYTHON`. Without
 //! it nothing is tested, and the output says so.
@@ -72,8 +72,8 @@ fn shown(stored: &Stored) -> Json {
     })
 }
 
-async fn our_dump(saver: &SqliteSaver) -> Json {
-    saver.list(Query::default()).await.expect("a list").iter().map(shown).collect()
+async fn our_dump(checkpointer: &SqliteSaver) -> Json {
+    checkpointer.list(Query::default()).await.expect("a list").iter().map(shown).collect()
 }
 
 /// Compares one by one, so that a difference can be found in the message.
@@ -100,15 +100,15 @@ async fn rust_reads_what_python_wrote() {
     if python("write", &dir.file()).is_none() {
         return;
     }
-    let saver = SqliteSaver::open(dir.file()).await.expect("a file of LangGraph");
-    let ours = our_dump(&saver).await;
+    let checkpointer = SqliteSaver::open(dir.file()).await.expect("a file of LangGraph");
+    let ours = our_dump(&checkpointer).await;
     same(&ours, &python_dump(&dir.file()).expect("a dump"));
-    let page = saver.threads(ThreadQuery::new(9)).await.expect("a page");
+    let page = checkpointer.threads(ThreadQuery::new(9)).await.expect("a page");
     assert_eq!(page.threads.len(), 2);
     assert!(page.threads.iter().all(|info| info.damage.is_none()), "{page:?}");
     // The value of every kind goes through our hands and back.
-    saver.copy_thread("py", "copied").await.expect("copied");
-    for stored in saver.list(Query::default()).await.expect("a list") {
+    checkpointer.copy_thread("py", "copied").await.expect("copied");
+    for stored in checkpointer.list(Query::default()).await.expect("a list") {
         if &*stored.thread == "py" && stored.ns.is_empty() {
             let put = superstep_checkpoint::Put {
                 thread: "through".into(),
@@ -120,16 +120,16 @@ async fn rust_reads_what_python_wrote() {
                 checkpoint: stored.checkpoint,
                 metadata: stored.metadata,
             };
-            saver.put(put).await.expect("stored");
+            checkpointer.put(put).await.expect("stored");
             break;
         }
     }
-    same(&our_dump(&saver).await, &python_dump(&dir.file()).expect("a dump"));
-    // LangGraph goes on writing to the file that has our list of heads, and the list follows.
+    same(&our_dump(&checkpointer).await, &python_dump(&dir.file()).expect("a dump"));
+    // LangGraph continues writing to the file that has our list of heads, and the list follows.
     python("write", &dir.file()).expect("Python");
-    let page = saver.threads(ThreadQuery::new(9)).await.expect("a page");
+    let page = checkpointer.threads(ThreadQuery::new(9)).await.expect("a page");
     for info in &page.threads {
-        let head = saver.get(&info.thread, "", None).await.expect("read").expect("a head");
+        let head = checkpointer.get(&info.thread, "", None).await.expect("read").expect("a head");
         assert_eq!(info.head, head.checkpoint.id);
     }
 }
@@ -137,7 +137,7 @@ async fn rust_reads_what_python_wrote() {
 #[tokio::test]
 async fn python_reads_what_rust_wrote() {
     let dir = Dir::new();
-    let saver = SqliteSaver::open(dir.file()).await.expect("a file");
+    let checkpointer = SqliteSaver::open(dir.file()).await.expect("a file");
     for thread in ["rust", "it's \"rust\""] {
         let mut line = Line::new(thread);
         for step in 0..4 {
@@ -148,7 +148,7 @@ async fn python_reads_what_rust_wrote() {
             let values = superstep_checkpoint::to_value(&(step, "text", [1.5])).expect("a value");
             let value = Blob::from_value(&values).expect("a blob");
             put.checkpoint.channel_values.insert_mut("list".into(), value.clone());
-            saver.put(put).await.expect("stored");
+            checkpointer.put(put).await.expect("stored");
             line.head = Some(id);
             let all = vec![
                 ("b".into(), value),
@@ -158,10 +158,10 @@ async fn python_reads_what_rust_wrote() {
             let tasks = [2, 1].map(|n| {
                 TaskWrites::new(TaskId::from_bytes([n; 16]), format!("~{n}"), all.clone())
             });
-            saver.put_writes(thread, "", id, tasks.into()).await.expect("stored");
+            checkpointer.put_writes(thread, "", id, tasks.into()).await.expect("stored");
         }
     }
     if let Some(theirs) = python_dump(&dir.file()) {
-        same(&our_dump(&saver).await, &theirs);
+        same(&our_dump(&checkpointer).await, &theirs);
     }
 }

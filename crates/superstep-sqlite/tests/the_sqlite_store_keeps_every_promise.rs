@@ -1,4 +1,4 @@
-//! The cases every store is held to, on a file of its own, in the file of a saver, and in memory. Instead of waiting, the
+//! The cases every store is held to, on a file of its own, in the file of a checkpointer, and in memory. Instead of waiting, the
 //! times at which items end are moved.
 
 mod world;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use superstep_checkpoint::{AnyStore, VectorIndex};
-use superstep_conformance::{Report, stores};
+use superstep_contract::{Report, stores};
 use superstep_sqlite::{SqliteSaver, SqliteStore};
 use world::Dir;
 
@@ -51,12 +51,12 @@ async fn the_sqlite_store_keeps_every_promise() {
 }
 
 #[tokio::test]
-async fn a_store_and_a_saver_share_a_file() {
+async fn a_store_and_a_checkpointer_share_a_file() {
     let dirs = std::sync::Mutex::new(Vec::new());
     let report = stores::run(|| async {
         let dir = Dir::new();
-        let saver = SqliteSaver::open(dir.file()).await.expect("a file");
-        let store = saver.store().await.expect("tables");
+        let checkpointer = SqliteSaver::open(dir.file()).await.expect("a file");
+        let store = checkpointer.store().await.expect("tables");
         let other = SqliteStore::open(dir.file()).await.expect("the same file");
         let subject = subject(&dir.file(), store, other);
         dirs.lock().expect("the list").push(dir);

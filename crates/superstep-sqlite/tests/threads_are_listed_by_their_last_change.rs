@@ -1,14 +1,15 @@
-//! The list of threads is in the order of their heads, whoever stored or deleted them, and however much time lies between. It is
-//! kept by triggers that do not look at every checkpoint; here it is compared with the checkpoints themselves.
+//! The list of threads is ordered by their heads, whichever program stored or deleted them. It is
+//! kept by triggers that do not look at every checkpoint; here it is compared with the checkpoints
+//! themselves.
 
 mod world;
 
 use rusqlite::{Connection, params};
-use superstep_conformance::listing::{self, Outside, id};
+use superstep_contract::listing::{self, Outside, id};
 use superstep_sqlite::SqliteSaver;
 use world::Dir;
 
-/// As the other engine stores and deletes.
+/// As LangGraph stores and deletes.
 struct Other(Connection);
 
 impl Other {
@@ -43,9 +44,9 @@ impl Outside for Other {
 async fn whatever_was_stored_and_deleted() {
     for seed in 0..8 {
         let dir = Dir::new();
-        let saver = SqliteSaver::open(dir.file()).await.expect("a file");
+        let checkpointer = SqliteSaver::open(dir.file()).await.expect("a file");
         let other = Other(Connection::open(dir.file()).expect("a file"));
-        listing::compare(&saver, &other, seed).await;
+        listing::compare(&checkpointer, &other, seed).await;
     }
 }
 

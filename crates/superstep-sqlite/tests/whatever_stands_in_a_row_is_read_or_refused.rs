@@ -1,6 +1,6 @@
-//! A file comes from anywhere. Whatever stands in a row of it, looking at the thread, going on with it, answering it and
-//! changing it gives a result or an error: no panic, no hang, no absurd allocation. Rows of a real thread are damaged by a seed,
-//! one value at a time.
+//! A file comes from anywhere. Whatever stands in a row of it, looking at the thread, continuing
+//! with it, answering it and changing it gives a result or an error: no panic, no hang, no absurd
+//! allocation. Rows of a real thread are damaged by a seed, one value at a time.
 //!
 //! `SUPERSTEP_TEST_CASES` sets how many damages are tried, `SUPERSTEP_TEST_SEED` where they begin.
 
@@ -29,7 +29,7 @@ fn line(text: &str) -> LogUpdate {
 }
 
 /// Every kind of row: lists stored as writes, a finished sibling, a recorded call, open questions, a graph with a memory.
-fn graph(saver: SqliteSaver) -> CompiledGraph<Log> {
+fn graph(checkpointer: SqliteSaver) -> CompiledGraph<Log> {
     let inside = StateGraph::<Log>::new()
         .add_node("ask", async |task: Task| {
             let text: String = task.interrupt("inside?").await;
@@ -53,7 +53,7 @@ fn graph(saver: SqliteSaver) -> CompiledGraph<Log> {
         .add_edge("first", "inside")
         .compile()
         .expect("a graph")
-        .with_checkpointer(saver)
+        .with_checkpointer(checkpointer)
 }
 
 /// Numbers by a seed.
@@ -165,11 +165,11 @@ async fn whatever_stands_in_a_row_is_read_or_refused() {
     let cases = number("SUPERSTEP_TEST_CASES").unwrap_or(300);
     let mut dice = Dice(number("SUPERSTEP_TEST_SEED").unwrap_or(15));
     let dir = Dir::new();
-    let saver = SqliteSaver::open(dir.file()).await.expect("a file");
-    let thread = graph(saver.clone()).thread("t");
+    let checkpointer = SqliteSaver::open(dir.file()).await.expect("a file");
+    let thread = graph(checkpointer.clone()).thread("t");
     thread.invoke(line("in")).await.expect("questions");
     drop(thread);
-    saver.close().await.expect("closed");
+    checkpointer.close().await.expect("closed");
     let whole = std::fs::read(dir.file()).expect("a file");
     let (mut read, mut refused) = (0, 0);
     for case in 0..cases {
@@ -177,8 +177,8 @@ async fn whatever_stands_in_a_row_is_read_or_refused() {
         std::fs::write(&file, &whole).expect("a copy");
         let what = dice.below(6);
         let damage = damage(&file, &mut dice);
-        let saver = SqliteSaver::open(&file).await.expect("a file");
-        match use_it(&graph(saver.clone()).thread("t"), what).await {
+        let checkpointer = SqliteSaver::open(&file).await.expect("a file");
+        match use_it(&graph(checkpointer.clone()).thread("t"), what).await {
             Ok(()) => read += 1,
             Err(error) => {
                 refused += 1;
@@ -186,7 +186,7 @@ async fn whatever_stands_in_a_row_is_read_or_refused() {
                 assert!(!text.contains("panic"), "case {case}, {what} after {damage}: {text}");
             }
         }
-        saver.close().await.expect("closed");
+        checkpointer.close().await.expect("closed");
         std::fs::remove_file(&file).expect("removed");
     }
     println!("{cases} damages: {read} read, {refused} refused");

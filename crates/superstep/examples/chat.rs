@@ -1,4 +1,5 @@
-//! A conversation that is remembered: stop the program whenever you like, and go on talking with the next start.
+//! A conversation that is remembered: stop the program whenever you like, and continue talking with
+//! the next start.
 //!
 //! Each line you type is one run on the same thread. The messages before it are in the state already, so the input is only
 //! what is new. The model is a stand-in that looks back through the conversation; put a client of your own in its place.

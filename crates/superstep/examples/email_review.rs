@@ -1,7 +1,8 @@
 //! A person reviews a draft before it is sent: approves it, edits it, or rejects it.
 //!
-//! The answer is an enum: what does not fit it is refused to whoever gave it, and the question stays open. The review
-//! decides where the graph goes: to `send`, or by a rejection to the end.
+//! The answer is an enum: what does not fit it is refused to the caller that gave it, and the
+//! question stays open. The review decides where the graph goes: to `send`, or by a rejection to
+//! the end.
 
 use serde::{Deserialize, Serialize};
 use superstep::CompiledGraph;

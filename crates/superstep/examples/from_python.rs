@@ -42,8 +42,8 @@ fn app() -> Result<CompiledGraph<Letter>, CompileError> {
 }
 
 async fn finish(file: &Path, answer: bool) -> Result<Letter, Box<dyn std::error::Error>> {
-    let saver = SqliteSaver::open_existing(file).await?;
-    let thread = app()?.with_checkpointer(saver).thread("letter-1");
+    let checkpointer = SqliteSaver::open_existing(file).await?;
+    let thread = app()?.with_checkpointer(checkpointer).thread("letter-1");
     for question in &thread.get_state().await?.interrupts {
         println!("Python asked: {}", question.value);
     }

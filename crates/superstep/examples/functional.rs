@@ -1,7 +1,8 @@
 //! A workflow that is a plain function: `if`, `for` and `?` instead of nodes and edges.
 //!
-//! What must not happen twice stands in a `#[task]`. When the workflow goes on after a question or a crash, it runs again
-//! from its first line, and tasks that have finished return what they returned before.
+//! What must not happen twice stands in a `#[task]`. When the workflow continues after a question
+//! or a crash, it runs again from its first line, and tasks that have finished return what they
+//! returned before.
 
 use std::sync::Mutex;
 

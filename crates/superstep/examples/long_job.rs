@@ -1,7 +1,8 @@
-//! A long job that is told to stop, and goes on with the next start.
+//! A long job that is told to stop, and continues with the next start.
 //!
-//! It reads a book, one page in each superstep. Stop it with ctrl-c or `kill` whenever you like: the page it is at is read to
-//! its end, unless that takes longer than the grace, and the next start goes on after the last page that was read.
+//! It reads a book, one page in each superstep. Stop it with ctrl-c or `kill` whenever you like:
+//! the page it is at is read to completion, unless that takes longer than the grace, and the next
+//! start continues after the last page that was read.
 //!
 //! ```sh
 //! cargo run -p superstep --example long_job -- book.db
@@ -57,8 +58,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let control = RunControl::new();
     shutdown::on_sigterm(control.clone(), grace)?;
-    let begun = thread.get_state().await?.metadata.is_some();
-    let run = if begun { thread.invoke(()) } else { thread.invoke(Book::update().pages(pages)) };
+    let is_new = thread.get_state().await?.is_new();
+    let run = if is_new { thread.invoke(Book::update().pages(pages)) } else { thread.invoke(()) };
     match run.control(control).await? {
         Outcome::Drained(reason) => println!("stopped by {reason}; goes on with the next start"),
         _ => println!("the end"),

@@ -84,7 +84,7 @@ async fn report(topic: &str) -> Result<(Vec<String>, String), Box<dyn std::error
         let event = event?;
         match event.data {
             Data::TaskEnd(task) => {
-                // The namespace of a graph inside is the node and the task that run it.
+                // The namespace of a subgraph is the node and the task that run it.
                 let inside = event.ns.iter().filter_map(|level| level.split(':').next());
                 let names: Vec<_> = inside.chain([&*task.name]).collect();
                 worked.push(names.join("/"));

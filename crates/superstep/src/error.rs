@@ -1,10 +1,10 @@
-//! What can go wrong, one type for each boundary.
+//! Errors, one type for each boundary.
 //!
 //! | Boundary | Type |
 //! | --- | --- |
-//! | a declared graph is checked | [`CompileError`]: all problems at once |
+//! | `compile()` | [`CompileError`]: all problems at once |
 //! | a node's own code | [`NodeError`]: takes any error through `?` |
-//! | a run, or a look at a thread | [`RunError`] |
+//! | a run, or a read of a thread | [`RunError`] |
 //! | storage | [`checkpoint::Error`](crate::checkpoint::Error) |
 
 mod node;
@@ -15,9 +15,9 @@ use std::fmt;
 
 pub use node::NodeError;
 pub(crate) use node::TimeLimit;
-pub use run::RunError;
+pub use run::{RunError, UnfilledJoin};
 
-/// A code by which documentation and dashboards know an error, the same in both engines.
+/// An error code for documentation and dashboards, the same as in LangGraph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Code {
@@ -25,7 +25,7 @@ pub enum Code {
     GraphRecursionLimit,
     /// Two writes in one superstep where one is allowed.
     InvalidConcurrentGraphUpdate,
-    /// A node returned, or an input is, something that is no update.
+    /// A node returned something that is not an update, or the input is not one.
     InvalidGraphNodeReturnValue,
 }
 
@@ -66,7 +66,8 @@ impl fmt::Display for CompileError {
 
 impl StdError for CompileError {}
 
-/// The texts of the causes of an error, outermost first. Displayed, they continue the text of the error.
+/// The texts of the causes of an error, outermost first. `Display` appends them to the text of the
+/// error.
 pub(crate) struct Causes(Vec<String>);
 
 impl Causes {
@@ -74,8 +75,8 @@ impl Causes {
         Self::new(error.to_string(), error.source())
     }
 
-    /// The causes of an error whose text is `said`. A cause whose text ends the text before it is left out: many errors
-    /// show their source themselves.
+    /// The causes of an error whose text is `said`. Skips a cause whose text is already the end of
+    /// the text before it: many errors print their source themselves.
     fn new(mut said: String, mut source: Option<&dyn StdError>) -> Self {
         let mut texts = Vec::new();
         while let Some(cause) = source {
@@ -96,48 +97,25 @@ impl fmt::Display for Causes {
     }
 }
 
-/// The text of a panic, as far as it has one.
+/// The message of a panic, if it has one.
 pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "a panic without a text".to_owned())
 }
 
-/// `; did you mean ...?` with the known name nearest to `name`, or nothing if none is near.
+/// Returns `; did you mean ...?` with the known name nearest to `name`, or an empty text if none is
+/// near.
 pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    let ranked = known.into_iter().map(|other| (distance(name, other), other));
-    match ranked.min_by_key(|(distance, _)| *distance) {
-        Some((distance, other)) if distance <= name.chars().count().max(3) / 2 => {
-            format!("; did you mean `{other}`?")
-        }
-        _ => String::new(),
+    match superstep_names::nearest(name, known) {
+        Some(other) => format!("; did you mean `{other}`?"),
+        None => String::new(),
     }
-}
-
-/// How many letters have to be changed, added or removed to get from one name to the other.
-fn distance(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (i, a) in from.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, b) in to.iter().enumerate() {
-            let change = diagonal + usize::from(a != *b);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[to.len()]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_nearest_name_is_offered_only_if_it_is_near() {
-        assert_eq!(nearest("reviw", ["write", "review"]), "; did you mean `review`?");
-        assert_eq!(nearest("xyzzy", ["write", "review"]), "");
-    }
 
     #[test]
     fn errors_say_whether_trying_again_may_help() {

@@ -1,7 +1,8 @@
 //! A durable graph engine for agents and workflows.
 //!
-//! You describe a graph of async functions over a typed state. It runs in supersteps: plan, run in parallel, apply at a
-//! barrier, checkpoint. It can stop anywhere for a human, a crash or a deploy, and goes on later from exactly where it was.
+//! You describe a graph of async functions over a typed state. It runs in supersteps: plan, run in
+//! parallel, apply at a barrier, checkpoint. It can stop anywhere for a human, a crash or a deploy,
+//! and continues later from exactly where it was.
 //!
 //! ```
 //! use superstep::prelude::*;
@@ -41,18 +42,18 @@
 //!
 //! # A tour
 //!
-//! **State.** A struct whose fields are channels. `topic` keeps its last value, `notes` appends; [`state`] has all kinds. Tasks of a superstep
-//! share one `Arc` of it; what they return is folded in at the barrier, in an order that does not depend on who finished first.
+//! **State.** A struct whose fields are channels. `topic` keeps its last value, `notes` appends; [`state`] lists all kinds. Tasks of a superstep
+//! share one `Arc` of it. What they return is applied at the barrier, in an order that does not depend on which task finished first.
 //!
 //! **Nodes** are functions, async or not. Arguments say what they need, results say what they write; [`node`] lists both.
 //!
-//! **Ways.** Edges and joins ([`StateGraph::add_edge`]), routers ([`StateGraph::add_conditional_edges`]), commands of a node
-//! ([`Command`]), and as many tasks as there is work ([`Dispatch`]). `compile` reports everything that is wrong at once.
+//! **Control flow.** Edges and joins ([`StateGraph::add_edge`]), routers ([`StateGraph::add_conditional_edges`]), commands of a node
+//! ([`Command`]), and one task per item ([`Dispatch`]). `compile` reports everything that is wrong at once.
 //!
 //! **Threads.** With a checkpointer, a graph runs on threads, which outlive the process. A run ends with an [`Outcome`]: done,
-//! interrupted, or drained. A thread that stopped for whatever reason goes on with `()` as its input.
+//! interrupted, or drained. A thread that stopped, for whatever reason, continues with `()` as its input.
 //!
-//! **Questions.** A node asks a person, and goes on with the answer, a second or a year later:
+//! **Interrupts.** A node asks a person, and continues with the answer, a second or a year later:
 //!
 //! ```
 //! # use superstep::prelude::*;
@@ -74,43 +75,42 @@
 //! # }).unwrap();
 //! ```
 //!
-//! The node runs again from its first line when it is answered. What must not happen twice stands in a
-//! [recorded call](Task::call), which returns its record from then on; [`func`] has workflows that are nothing but such calls.
+//! The node runs again from its first line when the answer arrives. Put what must not happen twice into a
+//! [recorded call](Task::call), which returns its recorded result from then on; [`func`] has workflows made of such calls.
 //!
-//! **The past.** [`Thread::get_state_history`] walks the checkpoints, [`Thread::at`] goes back to one, [`Thread::update_state`] begins a branch there.
+//! **Time travel.** [`Thread::get_state_history`] walks the checkpoints, [`Thread::at`] goes back to one, [`Thread::update_state`] begins a branch there.
 //!
-//! **Inside each other.** A compiled graph is a node of another ([`CompiledGraph::as_node`]), with a state and a [`Memory`] of its own.
+//! **Subgraphs.** A compiled graph is a node of another ([`CompiledGraph::as_node`]), with a state and a [`Memory`] of its own.
 //!
-//! **As it happens.** [`Run::stream`] yields [`Event`]s: updates, values, tasks, checkpoints, messages, and what nodes
+//! **Streaming.** [`Run::stream`] yields [`Event`]s: updates, values, tasks, checkpoints, messages, and what nodes
 //! [emit](Task::emit). A stream drives its run, so there is no background task to leak.
 //!
-//! **Ending well.** [`RunControl`] asks runs to stop at the next boundary, the module `shutdown` (a default feature) does so when the
-//! process is told to end.
+//! **Shutdown.** [`RunControl`] asks runs to stop at the next boundary; the module `shutdown` (a default feature) does so on SIGTERM.
 //!
-//! **In a test.** The feature `testing` has virtual time, seeded orders, a crash at every moment, and scripted answers.
+//! **Testing.** The feature `testing` has virtual time, seeded orders, a crash at every storage operation, and scripted answers.
 //!
 //! # Where to look
 //!
 //! | | |
 //! | --- | --- |
-//! | [`state`] | the struct whose fields are channels, and how writes are folded in |
-//! | [`node`] | functions as nodes: what they may ask for, what they may return |
-//! | [`StateGraph`], [`CompiledGraph`] | what is declared, and what was checked and can run |
+//! | [`state`] | the struct whose fields are channels, and how writes are applied |
+//! | [`node`] | functions as nodes: the arguments they may take, the results they may return |
+//! | [`StateGraph`], [`CompiledGraph`] | a graph as it is declared; a graph that is checked and can run |
 //! | [`Thread`], [`Outcome`] | where a graph runs, and how a run ends |
-//! | [`Run`], [`RunStream`], [`Event`] | a run to its end, or as it happens |
+//! | [`Run`], [`RunStream`], [`Event`] | a run as a future, or as a stream of events |
 //! | [`Task`] | one execution of a node: emit, recorded calls, questions |
 //! | [`answer()`] | answering a question without the graph that asked it |
 //! | [`func`] | workflows that are plain functions |
-//! | [`checkpoint`] | where threads are kept |
-//! | [`error`] | what can go wrong |
+//! | [`checkpoint`] | storage: checkpointers, stores, caches and their values |
+//! | [`error`] | the errors of each boundary |
 //!
-//! `superstep-sqlite` and `superstep-postgres` keep threads in databases, in LangGraph's tables; `superstep-encryption` stands in front of
-//! them. The guide in the repository has a chapter for each of these concepts, and one for those who come from LangGraph.
+//! `superstep-sqlite` and `superstep-postgres` keep threads in databases, in LangGraph's tables; `superstep-encryption` encrypts what they
+//! store. The guide in the repository has a chapter for each of these concepts, and one for people who know LangGraph.
 //!
 //! # What it is not
 //!
-//! There is no server, queue or scheduler: a run lives in the process that awaits it. There are no clients of language models; a
-//! [`Message`](state::Message) is as far as it goes.
+//! There is no scheduler: a run lives in the process that awaits it. `superstep-server` adds a queue of runs and an HTTP API.
+//! There are no clients of language models; a [`Message`](state::Message) is the only part made for them.
 
 pub mod error;
 pub mod func;
@@ -126,7 +126,7 @@ mod engine;
 mod graph;
 mod run;
 
-/// Where threads are kept: savers, stores, caches, and the values they hold.
+/// Storage: checkpointers, stores, caches, and the values they hold.
 pub mod checkpoint {
     pub use superstep_checkpoint::*;
 }
@@ -140,7 +140,7 @@ pub use engine::{
     UpdatesEvent, ValuesEvent,
 };
 pub use error::{CompileError, NodeError, RunError};
-pub use graph::{CompiledGraph, Drawing, Edge, StateGraph, Subgraph, Targets};
+pub use graph::{CompiledGraph, Drawing, Edge, Join, StateGraph, Subgraph, Targets};
 pub use node::{
     AnyNode, Arg, Command, Ctx, Dispatch, Failure, Goto, In, IntoNode, IntoOutput, Output,
     ParentCommand, View,
@@ -153,12 +153,12 @@ pub use state::State;
 #[cfg(feature = "derive")]
 pub use superstep_macros::{State, View, entrypoint, task};
 
-/// The beginning of a graph: an edge from here leads to its first node.
+/// The virtual start node: an edge from here leads to the first node of a graph.
 pub const START: &str = engine::START;
-/// The end of a graph: what leads here leads nowhere further.
+/// The virtual end node: a path that reaches it ends.
 pub const END: &str = engine::END;
 
-/// What nearly every program that uses superstep needs.
+/// The names that nearly every program uses.
 pub mod prelude {
     pub use std::sync::Arc;
 

@@ -1,8 +1,8 @@
-//! Ending well when the process is told to end.
+//! Graceful shutdown on SIGTERM and ctrl-c.
 //!
-//! A process that runs graphs is stopped all the time: for a deploy, by an autoscaler, by ctrl-c. [`on_sigterm`] lets its
-//! runs come to a boundary first, and stops them where they stand if they take too long. Either way their threads go on
-//! later, in another process, with no input.
+//! Deploys, autoscalers and ctrl-c stop a process. [`on_sigterm`] lets its runs reach a boundary
+//! first, and stops them if they take too long. Either way their threads continue later, in another
+//! process, with no input.
 //!
 //! ```no_run
 //! # use superstep::prelude::*;
@@ -32,14 +32,15 @@ use crate::RunControl;
 
 /// Drains all runs of `control` when the process gets SIGTERM or ctrl-c.
 ///
-/// What runs has `grace` to come to the next boundary between supersteps. Then, or at a second signal, tasks are dropped
-/// where they stand ([`RunControl::stop_now`]). Choose less than the time after which whoever sent the signal kills the process.
+/// Runs have `grace` to reach the next boundary between supersteps. Then, or at a second signal,
+/// tasks are dropped ([`RunControl::stop_now`]). Choose less than the time after which the
+/// supervisor kills the process.
 ///
-/// Has to be called inside a Tokio runtime, in which it goes on listening until the runtime ends. From then on these signals
-/// do not end the process by themselves.
+/// Call it inside a Tokio runtime; it listens until the runtime ends. From then on these signals do
+/// not end the process by themselves.
 ///
 /// # Errors
-/// The signals cannot be listened to.
+/// The signal handlers cannot be installed.
 pub fn on_sigterm(control: RunControl, grace: Duration) -> io::Result<()> {
     let mut signals = Signals::new()?;
     tokio::spawn(async move {

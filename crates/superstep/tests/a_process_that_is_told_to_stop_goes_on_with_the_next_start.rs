@@ -1,7 +1,7 @@
 //! Starts `examples/long_job.rs` as processes of their own, and stops them with real signals.
 //!
-//! It could break where tests inside one process cannot look: a signal that ends the process at once, a runtime that does not
-//! come to its end, a file that is left half written.
+//! It could break where tests inside one process cannot look: a signal that ends the process at
+//! once, a runtime that does not end, a file that is left half written.
 
 #![cfg(unix)]
 

@@ -3,8 +3,9 @@
 //! branches on random graphs do to the engine what they do to a model that keeps everything whole. Compared after every
 //! operation are how it ended, the questions, the state, the whole history, and how often each node has run.
 //!
-//! It could break through anything that binds answers to questions: ids that change or do not, answers that reach a
-//! sibling, work that is repeated or lost when a superstep is taken up again, at the root or in a graph inside a node.
+//! It could break through anything that binds answers to questions: ids that change or do not,
+//! answers that reach a sibling, work that is repeated or lost when a superstep is taken up again,
+//! at the root or in a subgraph.
 //!
 //! `SUPERSTEP_CASES` is the number of conversations, `SUPERSTEP_SEED` the seed they are made from.
 

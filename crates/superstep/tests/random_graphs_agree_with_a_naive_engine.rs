@@ -1,7 +1,8 @@
-//! Shows that planning and applying are what they are described to be: on random graphs, with random completion orders,
-//! with failures and conflicts that are gone when the thread goes on, the engine does what a naive one does that works
-//! with strings and whole copies of the state. Compared are the tasks of each superstep and what they see and write, the
-//! state after it, how the run ends, what is stored, and which tasks run again.
+//! Shows that planning and applying are what they are described to be: on random graphs, with
+//! random completion orders, with failures and conflicts that are gone when the thread continues,
+//! the engine does what a naive one does that works with strings and whole copies of the state.
+//! Compared are the tasks of each superstep and what they see and write, the state after it, how
+//! the run ends, what is stored, and which tasks run again.
 //!
 //! It could break through anything the engine does to be fast: positions instead of names, states folded in place, marks
 //! for what has to be emptied, writes staged for a router and taken back, records that keep only what changed.
@@ -52,7 +53,7 @@ fn check(
 #[test]
 fn without_a_checkpointer() {
     let (cases, seed) = (number("SUPERSTEP_CASES", 20_000), number("SUPERSTEP_SEED", 1));
-    check(cases / 2, seed, naive::compare::without_a_saver);
+    check(cases / 2, seed, naive::compare::without_a_checkpointer);
 }
 
 #[test]

@@ -4,9 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// For each room, those it must not know.
-const UNKNOWN: [(&str, &[&str]); 3] = [
+const UNKNOWN: [(&str, &[&str]); 5] = [
     ("kernel", &["stored", "step", "task", "drive", "watch", "outside"]),
     ("stored", &["task", "drive", "watch", "outside"]),
+    ("step", &["outside"]),
+    ("task", &["outside"]),
     ("drive", &["outside"]),
 ];
 

@@ -1,9 +1,16 @@
 //! Reads typed values straight from MessagePack, without a [`Value`](crate::Value) in between.
 //!
-//! The result is the one that reading a value and then the type from it gives; only the tree is spared. So that this holds
-//! for every type, what is read here is what is plain: single values, lists, and maps that have no key twice. A type of its own
-//! is read as a value where it stands. And whenever anything is out of the ordinary, be it a fault, a fault that the type
-//! got over, or a value it did not care to read, the bytes are read again through the tree, which has the last word.
+//! The result is the same as reading a [`Value`](crate::Value) and then the type from it, without
+//! building the tree. To guarantee this for every type, the direct path handles only plain input:
+//! single values, lists, and maps without repeated keys. Extension types are read as a `Value` in
+//! place. In every other case (an error, an error that the type recovered from, a value that it
+//! skipped) the bytes are read again through the tree, whose result counts.
+
+// Bytes from anywhere are read here.
+#![cfg_attr(
+    not(test),
+    warn(clippy::arithmetic_side_effects, clippy::disallowed_methods, clippy::indexing_slicing)
+)]
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -37,22 +44,22 @@ pub(super) fn directly<T: DeserializeOwned>(bytes: &[u8], limits: Limits) -> Opt
 
 struct Source<'de> {
     reader: Reader<'de>,
-    /// How much deeper a tree may be opened than the bytes may be nested.
+    /// The extra depth of a tree compared with the bytes.
     spare_depth: usize,
-    /// How many values were handed out to be read and have not been read to their end.
+    /// The number of values that are handed out and not read completely.
     due: usize,
 }
 
 impl<'de> Source<'de> {
     fn next(&mut self, depth: usize) -> Next<'_, 'de> {
-        self.due += 1;
+        self.due = self.due.saturating_add(1);
         Next { source: self, depth }
     }
 
     /// The value that began with `head`, to be deserialized as in the tree.
     fn value_of(&mut self, head: Head<'de>, depth: usize) -> Result<FromValue, NotPlain> {
         let value = self.reader.value_of(head, depth)?;
-        Ok(FromValue::new(value, depth + self.spare_depth))
+        Ok(FromValue::new(value, depth.saturating_add(self.spare_depth)))
     }
 
     fn is_spent(&self) -> bool {
@@ -60,7 +67,7 @@ impl<'de> Source<'de> {
     }
 }
 
-/// Something is not plain; what it is shows when the bytes are read through the tree.
+/// Not plain: the bytes are read again through the tree.
 #[derive(Debug)]
 struct NotPlain;
 
@@ -87,7 +94,7 @@ impl From<Fault> for NotPlain {
 /// Deserializes the value that comes next.
 struct Next<'s, 'de> {
     source: &'s mut Source<'de>,
-    /// How deep what is inside may still be.
+    /// The depth that is left.
     depth: usize,
 }
 
@@ -97,10 +104,10 @@ impl<'de> Next<'_, 'de> {
         Ok(self.source.reader.head()?)
     }
 
-    /// Notes that the value has been read to its end, if it has.
+    /// Marks the value as completely read, if it is.
     fn ends<T>(self, read: Result<T, NotPlain>) -> Result<T, NotPlain> {
         if read.is_ok() {
-            self.source.due -= 1;
+            self.source.due = self.source.due.saturating_sub(1);
         }
         read
     }
@@ -151,7 +158,7 @@ impl<'de> Next<'_, 'de> {
 }
 
 impl<'de> Next<'_, 'de> {
-    /// Goes on with what is inside the object that comes next, if it is one, and returns the bytes that come after it.
+    /// Enters the next value if it is an object, and returns the bytes after it.
     fn enter_object(&mut self) -> Result<Option<&'de [u8]>, NotPlain> {
         let mut reader = self.source.reader.clone();
         let Head::Ext(len) = reader.head()? else { return Ok(None) };
@@ -330,11 +337,11 @@ impl<'de> MapAccess<'de> for Entries<'_, 'de> {
             return Ok(None);
         }
         // Until the key has been read, so that a type that gets over a fault here is not believed.
-        self.source.due += 1;
+        self.source.due = self.source.due.saturating_add(1);
         if std::mem::replace(&mut self.in_entry, true) {
             return Err(NotPlain);
         }
-        self.left -= 1;
+        self.left = self.left.checked_sub(1).ok_or(NotPlain)?;
         let key = match self.source.reader.head()? {
             Head::Single(Single::Text(text)) => {
                 self.keys.admit(text)?;
@@ -342,7 +349,7 @@ impl<'de> MapAccess<'de> for Entries<'_, 'de> {
             }
             head => seed.deserialize(value::Key(self.source.value_of(head, self.depth)?))?,
         };
-        self.source.due -= 1;
+        self.source.due = self.source.due.saturating_sub(1);
         Ok(Some(key))
     }
 
@@ -374,11 +381,11 @@ struct Keys<'de> {
 
 impl<'de> Keys<'de> {
     fn admit(&mut self, key: &'de str) -> Result<(), NotPlain> {
-        let is_new = if self.few[..self.count].contains(&key) {
+        let is_new = if self.few.iter().take(self.count).any(|few| *few == key) {
             false
         } else if let Some(place) = self.few.get_mut(self.count) {
             *place = key;
-            self.count += 1;
+            self.count = self.count.saturating_add(1);
             true
         } else {
             self.more.insert(key)
@@ -387,7 +394,7 @@ impl<'de> Keys<'de> {
     }
 }
 
-/// A key that is text. Mostly it is asked for as such; for all else it is a key as in the tree.
+/// A text key.
 struct Key<'de>(&'de str);
 
 impl Key<'_> {

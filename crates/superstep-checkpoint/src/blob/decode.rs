@@ -1,32 +1,39 @@
-//! Reads MessagePack that anyone may have written.
+//! Reads untrusted MessagePack.
 //!
-//! Nothing is allocated on the word of a length that the remaining bytes cannot keep, nothing recurses deeper than
-//! the limit, and no type is ever constructed by the name that stands in the bytes.
+//! Lengths are checked against the remaining bytes before anything is allocated, recursion is
+//! bounded by the limit, and no type is ever constructed from a name in the bytes.
+
+// Bytes from anywhere are read here.
+#![cfg_attr(
+    not(test),
+    warn(clippy::arithmetic_side_effects, clippy::disallowed_methods, clippy::indexing_slicing)
+)]
 
 use rmp::Marker;
 
 use crate::value::{Fault, Foreign, Mark};
 use crate::{Ext, Map, Value};
 
-/// What reading bytes may cost.
+/// The limits for decoding bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// How deep values may be nested. Lists, maps, sets and types of their own are one level each.
+    /// The maximum nesting depth. Lists, maps, sets and extension types are one level each.
     pub depth: usize,
-    /// How many values there may be, counting keys. A value takes up to a hundred times its bytes in memory.
+    /// The maximum number of values, counting keys. A value takes up to a hundred times its bytes
+    /// in memory.
     pub items: usize,
-    /// How many bytes there may be.
+    /// The maximum number of bytes.
     pub bytes: usize,
 }
 
 impl Limits {
     /// The limits of [`Blob::to_value`](crate::Blob::to_value).
     ///
-    /// The depth is what the other engine can write, and what fits well into the stack of a thread. The others are
-    /// far above what a state should hold, and low enough to fail before the machine does.
+    /// The depth is what LangGraph can write, and fits into the stack of a thread. The other limits
+    /// are far above what a state should hold, and low enough to fail before memory runs out.
     pub const DEFAULT: Self = Self { depth: 255, items: 1 << 26, bytes: 1 << 29 };
 
-    /// Whether so many bytes may be read.
+    /// Checks the number of bytes against the limit.
     pub(super) fn admit(self, bytes: usize) -> Result<(), Fault> {
         if bytes > self.bytes {
             let most = self.bytes;
@@ -51,7 +58,7 @@ pub(crate) fn value(bytes: &[u8], limits: Limits) -> Result<Value, Fault> {
     Ok(value)
 }
 
-/// No more than this is reserved on the word of a length; the rest grows as it is read.
+/// The most that is reserved because of a length in the bytes; the rest grows as it is read.
 pub(super) const CAPACITY_MAX: usize = 1024;
 
 /// What begins: a whole value, or something of this length that holds others.
@@ -131,7 +138,7 @@ pub(crate) fn is_object(code: i8) -> bool {
 #[derive(Clone)]
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
-    /// How many values may still come.
+    /// The number of values that are left.
     items: usize,
 }
 
@@ -141,19 +148,19 @@ impl<'a> Reader<'a> {
         Ok(Self { rest: bytes, items: limits.items })
     }
 
-    /// The bytes of the value that comes next, without a look at what it means.
+    /// The bytes of the next value, undecoded.
     pub(crate) fn skip(&mut self) -> Result<&'a [u8], Fault> {
         let start = self.rest;
         // How many values are still to come. A value has at least one byte, so what cannot come is refused at once.
         let mut due = 1usize;
-        while due > 0 {
-            due -= 1;
+        while let Some(rest) = due.checked_sub(1) {
+            due = rest;
             let more = match Marker::from_u8(self.byte()?) {
                 Marker::FixArray(len) => len.into(),
                 Marker::Array16 => self.sized(2)?,
                 Marker::Array32 => self.sized(4)?,
-                Marker::FixMap(len) => usize::from(len) * 2,
-                Marker::Map16 => self.sized(2)? * 2,
+                Marker::FixMap(len) => usize::from(len).saturating_mul(2),
+                Marker::Map16 => self.sized(2)?.saturating_mul(2),
                 Marker::Map32 => self.sized(4)?.saturating_mul(2),
                 single => {
                     let len = self.len_of_single(single)?;
@@ -164,7 +171,8 @@ impl<'a> Reader<'a> {
             due = due.saturating_add(more);
             self.holds(due)?;
         }
-        Ok(&start[..start.len() - self.rest.len()])
+        let read = start.len().saturating_sub(self.rest.len());
+        Ok(start.split_at_checked(read).map_or(start, |(value, _)| value))
     }
 
     /// How many bytes follow the marker, and the length if there is one, of a value that holds no others.
@@ -174,8 +182,8 @@ impl<'a> Reader<'a> {
             Marker::Str8 | Marker::Bin8 => self.sized(1)?,
             Marker::Str16 | Marker::Bin16 => self.sized(2)?,
             Marker::Str32 | Marker::Bin32 => self.sized(4)?,
-            Marker::Ext8 => self.sized(1)? + 1,
-            Marker::Ext16 => self.sized(2)? + 1,
+            Marker::Ext8 => self.sized(1)?.saturating_add(1),
+            Marker::Ext16 => self.sized(2)?.saturating_add(1),
             Marker::Ext32 => self.sized(4)?.saturating_add(1),
             Marker::FixExt1 => 2,
             Marker::FixExt2 => 3,
@@ -197,8 +205,9 @@ impl<'a> Reader<'a> {
         self.text(marker)
     }
 
-    /// What recurses is kept apart from what reads single values: without optimisation every branch of a function
-    /// has its own place on the stack, and a wide function at each level would use up a thread's.
+    /// The recursive functions are separate from those that read single values: without
+    /// optimization each branch of a function has its own stack slots, and a large function at each
+    /// level would overflow the stack.
     pub(super) fn value(&mut self, depth: usize) -> Result<Value, Fault> {
         let head = self.head()?;
         self.value_of(head, depth)
@@ -214,7 +223,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Goes past a value, refusing what [`Reader::value`] refuses.
+    /// Skips a value, with the checks of [`Reader::value`].
     pub(super) fn pass(&mut self, depth: usize) -> Result<(), Fault> {
         let (values, depth) = match self.head()? {
             Head::Single(_) => return Ok(()),
@@ -336,7 +345,7 @@ impl<'a> Reader<'a> {
         Ok((i8::from_be_bytes(self.array()?), self.take(len)?))
     }
 
-    /// The value of a type that comes back as a value of its own; nothing for others, which are kept as bytes.
+    /// The value of a known extension type; `None` for others, which are kept as bytes.
     fn known(&mut self, code: i8, depth: usize) -> Result<Option<Value>, Fault> {
         let mark = match code {
             SNAPSHOT => Mark::Snapshot,
@@ -414,12 +423,12 @@ impl<'a> Reader<'a> {
         Ok(head)
     }
 
-    /// Goes on with what is inside a type of its own, and returns what comes after it.
+    /// Enters an extension type, and returns what follows it.
     pub(super) fn enter_ext(&mut self, data: &'a [u8]) -> &'a [u8] {
         std::mem::replace(&mut self.rest, data)
     }
 
-    /// Goes on with what comes after a type of its own, which must have been read to its end.
+    /// Continues after an extension type, which must have been read completely.
     pub(super) fn leave_ext(&mut self, after: &'a [u8]) -> Result<(), Fault> {
         self.end()?;
         self.rest = after;

@@ -17,7 +17,7 @@ use crate::{Error, Ext, Value, from_value};
 pub use decode::Limits;
 pub(crate) use encode::object;
 
-/// How the bytes of a [`Blob`] are to be read.
+/// The encoding of the bytes of a [`Blob`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Tag {
@@ -25,7 +25,8 @@ pub enum Tag {
     Null,
     /// The value is the bytes.
     Bytes,
-    /// The value is the bytes; another type in the other engine, the same here.
+    /// The value is the bytes. Python distinguishes it from the other bytes type; superstep does
+    /// not.
     ByteArray,
     /// MessagePack, with extension types for what it has no form for.
     Msgpack,
@@ -33,7 +34,7 @@ pub enum Tag {
     Json,
     /// A channel that has a version but no value.
     Empty,
-    /// Any other way, which is kept but cannot be read.
+    /// Any other encoding, which is stored but cannot be read.
     Other(String),
 }
 
@@ -72,11 +73,11 @@ impl fmt::Display for Tag {
     }
 }
 
-/// An encoded value: bytes, and how to read them. Cheap to clone.
+/// An encoded value: bytes and their encoding. Cheap to clone.
 ///
-/// The encoding is the one the other engine uses, so equal values written by either are equal bytes: the shortest
-/// form of every whole number and length, floats of eight bytes, structs as maps. Types that both engines know are
-/// extension types; types that only the other one knows are kept as they are.
+/// The encoding is LangGraph's, so that equal values have equal bytes in both: the shortest form of
+/// every integer and length, floats of eight bytes, structs as maps. Types that both know are
+/// extension types; types that only LangGraph knows are kept unchanged.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Blob {
     tag: Tag,
@@ -84,7 +85,7 @@ pub struct Blob {
 }
 
 impl Blob {
-    /// A blob as it was stored. Whether the bytes can be read shows when they are.
+    /// A blob from stored bytes, which are not checked before they are read.
     pub fn new(tag: Tag, bytes: impl Into<Arc<[u8]>>) -> Self {
         Self { tag, bytes: bytes.into() }
     }
@@ -94,7 +95,7 @@ impl Blob {
         Self::new(Tag::Null, [])
     }
 
-    /// How the bytes are to be read.
+    /// The encoding of the bytes.
     pub fn tag(&self) -> &Tag {
         &self.tag
     }
@@ -104,10 +105,10 @@ impl Blob {
         &self.bytes
     }
 
-    /// Encodes anything that can be serialized.
+    /// Encodes a value that implements `Serialize`.
     ///
     /// # Errors
-    /// The type refuses, a whole number has more than 64 bits, or the value is nested deeper than
+    /// Its `Serialize` fails, an integer has more than 64 bits, or the value is nested deeper than
     /// [`Limits::DEFAULT`] allows to read.
     pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Self, Error> {
         Ok(encode::blob(value)?)
@@ -123,10 +124,11 @@ impl Blob {
 
     /// Reads the value.
     ///
-    /// Bytes from anywhere are safe to read: they give a value or an error, within [`Limits::DEFAULT`].
+    /// Untrusted bytes are safe to read: the result is a value or an error, within
+    /// [`Limits::DEFAULT`].
     ///
     /// # Errors
-    /// The bytes are not what the tag says, are too many, or the tag is one that cannot be read.
+    /// The bytes do not fit the tag, exceed the limits, or the tag is unknown.
     pub fn to_value(&self) -> Result<Value, Error> {
         self.to_value_within(Limits::DEFAULT)
     }

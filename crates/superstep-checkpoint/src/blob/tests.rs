@@ -24,7 +24,7 @@ fn map(entries: &[(&str, Value)]) -> Value {
 /// `langgraph.types` as it stands in every class of the engine.
 const TYPES: &str = "af6c616e6767726170682e7479706573";
 
-// Each of these was produced by the other engine; a byte that differs is a thread that cannot move over.
+// Each of these was produced by LangGraph; a byte that differs is a thread that cannot move over.
 #[test]
 fn values_have_the_bytes_of_the_reference() {
     let interrupt = Interrupt {

@@ -1,4 +1,4 @@
-//! Copying, thinning out and looking over what is kept in memory.
+//! Copying, pruning and looking over what is kept in memory.
 
 use std::collections::BTreeSet;
 
@@ -56,7 +56,8 @@ fn plan(spaces: &Spaces, keep: Keep) -> Removal {
 
 type Spaces = std::collections::BTreeMap<std::sync::Arc<str>, Line>;
 
-/// What has to be known of the rows of a thread to decide what may go, and the places of those that are `chosen`.
+/// The information about the rows of a thread that decides which can be deleted, and the positions
+/// of those that are `chosen`.
 fn know(spaces: &Spaces, chosen: impl Fn(&Row) -> bool) -> (Vec<Known>, BTreeSet<usize>) {
     let mut known = Vec::new();
     let mut places = BTreeSet::new();

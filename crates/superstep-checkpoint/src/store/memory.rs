@@ -11,7 +11,7 @@ use super::{
 };
 use crate::Error;
 
-/// Keeps items in memory. Clones share what they keep.
+/// Stores items in memory. Clones share their storage.
 #[derive(Clone, Default)]
 #[doc(alias = "InMemoryStore")]
 pub struct MemoryStore {
@@ -30,7 +30,7 @@ struct Kept {
 struct Entry {
     item: Item,
     vectors: Vectors,
-    /// How long it is kept after it was put or read, and until when.
+    /// Its time to live, and when it expires.
     life: Option<(Duration, Instant)>,
 }
 
@@ -46,14 +46,14 @@ impl Entry {
     }
 }
 
-/// What items are to be near to.
+/// The query of a semantic search.
 struct Near<'a> {
     query: &'a [f32],
     distance: Distance,
 }
 
 impl Vectors {
-    /// The score of the nearest of these; nothing if there are none.
+    /// The score of the nearest of these; `None` if there are none.
     fn nearest(&self, near: &Near<'_>) -> Option<f64> {
         let scores = self.0.iter().map(|(_, vector)| near.distance.score(near.query, vector));
         scores.max_by(f64::total_cmp)
@@ -132,19 +132,19 @@ impl Kept {
 }
 
 impl MemoryStore {
-    /// A store that keeps nothing yet.
+    /// An empty store.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The same store, with another rule for how long items are kept.
+    /// Sets the time to live of items.
     #[must_use]
     pub fn with_expiry(mut self, expiry: Expiry) -> Self {
         self.expiry = expiry;
         self
     }
 
-    /// The same store, with items that are put from now on found by their meaning.
+    /// Indexes items that are put from now on for semantic search.
     #[must_use]
     pub fn with_index(mut self, index: VectorIndex) -> Self {
         self.index = Some(index);

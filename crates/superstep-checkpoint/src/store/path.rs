@@ -4,8 +4,9 @@ use serde_json::Value as Json;
 
 use crate::Value;
 
-/// The texts at a path, in their order: `$` is the whole value as JSON, `a.b` a key in a key, `a[0]` and `a[-1]` an element,
-/// `a[*]` and `*` all of them, `{a,b}` several keys. What is not there gives none.
+/// The texts at a path, in their order: `$` is the whole value as JSON, `a.b` a key in a key,
+/// `a[0]` and `a[-1]` an element, `a[*]` and `*` all of them, `{a,b}` several keys. A missing path
+/// has no texts.
 pub(super) fn texts(value: &Value, path: &str) -> Vec<String> {
     let mut found = Vec::new();
     if path.is_empty() || path == "$" {

@@ -12,31 +12,32 @@ pub struct Search {
     /// Only items whose value is a map that has these values. Numbers are equal if they are the same number; null is also
     /// the value of a missing key.
     pub filter: BTreeMap<String, Value>,
-    /// Only items whose value is a map for which these hold.
+    /// Only items whose value is a map that satisfies these comparisons.
     pub conditions: Vec<Condition>,
-    /// Only items that are indexed, those whose meaning is nearest to this first. Needs a store with a
+    /// Semantic search: only indexed items, the nearest first. Needs a store with a
     /// [`VectorIndex`](crate::VectorIndex).
     pub query: Option<String>,
     /// At most this many; ten unless said otherwise.
     pub limit: usize,
-    /// Leaves out so many of the first.
+    /// Skips this many of the first.
     pub offset: usize,
-    /// Whether the time items have left starts anew because they were found. `None`: as the store is set up.
+    /// Whether to restart the time to live of the items that are found. `None`: the store's
+    /// default.
     pub refresh: Option<bool>,
 }
 
-/// What a value in an item is compared with.
+/// A comparison with a value in an item.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
     /// The key in the value of the item.
     pub key: String,
-    /// How it is compared.
+    /// The comparison.
     pub comparison: Comparison,
     /// With what.
     pub value: Value,
 }
 
-/// How two values are compared.
+/// A comparison of two values.
 ///
 /// Only numbers are less or greater than numbers, and texts than texts, which go by their code points; between other
 /// values, and where the key is missing, neither holds.
@@ -91,7 +92,7 @@ impl Search {
         self
     }
 
-    /// Those whose meaning is nearest to this first.
+    /// Semantic search: the nearest items first.
     pub fn query(mut self, query: impl Into<String>) -> Self {
         self.query = Some(query.into());
         self
@@ -103,19 +104,19 @@ impl Search {
         self
     }
 
-    /// Leaves out so many of the first.
+    /// Skips this many of the first.
     pub fn offset(mut self, offset: usize) -> Self {
         self.offset = offset;
         self
     }
 
-    /// Whether the time items have left starts anew because they were found.
+    /// Whether to restart the time to live of the items that are found.
     pub fn refresh(mut self, refresh: bool) -> Self {
         self.refresh = Some(refresh);
         self
     }
 
-    /// Refuses what no store can look for.
+    /// Checks that the query is valid.
     ///
     /// # Errors
     /// [`Error::Invalid`] if a label of the prefix is empty or contains a dot or NUL.
@@ -181,7 +182,7 @@ pub struct NamespaceQuery {
     pub max_depth: Option<usize>,
     /// At most this many.
     pub limit: Option<usize>,
-    /// Leaves out so many of the first.
+    /// Skips this many of the first.
     pub offset: usize,
 }
 
@@ -209,7 +210,7 @@ impl NamespaceQuery {
         self
     }
 
-    /// Refuses what no store can look for.
+    /// Checks that the query is valid.
     ///
     /// # Errors
     /// [`Error::Invalid`] if a label is empty or contains a dot or NUL.
@@ -229,7 +230,7 @@ impl NamespaceQuery {
             && agree(&namespace[namespace.len() - suffix.len()..], suffix)
     }
 
-    /// What is given of the namespaces that match: cut, each once, in the order of their labels, and of those the page.
+    /// The page of the matching namespaces: cut, without duplicates, sorted by their labels.
     pub fn select(&self, matching: impl IntoIterator<Item = Namespace>) -> Vec<Namespace> {
         let depth = self.max_depth.unwrap_or(usize::MAX);
         let cut: std::collections::BTreeSet<Namespace> = matching

@@ -1,4 +1,4 @@
-//! Finding items by meaning: vectors that a function of the user's makes of texts.
+//! Semantic search with vectors that a user function makes from texts.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,24 +9,24 @@ use std::sync::Arc;
 use super::{PutItem, StoreOp, path};
 use crate::{Error, Value};
 
-/// What a function that makes vectors may fail with.
+/// The error of a function that makes vectors.
 type Cause = Box<dyn std::error::Error + Send + Sync>;
 type Embedding = Pin<Box<dyn Future<Output = Result<Vec<Vec<f32>>, Cause>> + Send>>;
 
-/// How near two vectors are to each other. The score of an item is greater the nearer it is.
+/// The distance measure of vectors. A nearer item has a greater score.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Distance {
-    /// By the angle between them; the score is its cosine, from -1 to 1.
+    /// Cosine similarity, from -1 to 1.
     #[default]
     Cosine,
-    /// By the length of the line between them; the score is that length below zero.
+    /// Euclidean distance; the score is its negative.
     L2,
-    /// By their product; the score is the product.
+    /// Inner product.
     InnerProduct,
 }
 
 impl Distance {
-    /// How near two vectors are, the nearer the greater.
+    /// The similarity of two vectors, greater for nearer ones.
     pub fn score(self, a: &[f32], b: &[f32]) -> f64 {
         let pairs = || a.iter().zip(b).map(|(a, b)| (f64::from(*a), f64::from(*b)));
         let product = || pairs().map(|(a, b)| a * b).sum::<f64>();
@@ -45,7 +45,7 @@ impl Distance {
 /// Which texts of an item are indexed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Indexing {
-    /// Those at the paths the store is set up with.
+    /// Those at the store's paths.
     #[default]
     Default,
     /// None: the item is not found by a query.
@@ -54,10 +54,12 @@ pub enum Indexing {
     Fields(Vec<String>),
 }
 
-/// How a store finds items by meaning.
+/// The configuration of semantic search.
 ///
-/// A function of the user's makes a vector of each text. An item is as near to a query as the nearest of its vectors.
+/// A user function makes a vector from each text. The score of an item is that of its nearest
+/// vector.
 #[derive(Clone)]
+#[doc(alias = "IndexConfig")]
 pub struct VectorIndex {
     embed: Arc<dyn Fn(Vec<String>) -> Embedding + Send + Sync>,
     dims: usize,
@@ -87,19 +89,19 @@ impl VectorIndex {
         self
     }
 
-    /// How near two vectors are to each other; by their angle unless told otherwise.
+    /// Sets the distance measure. The default is cosine similarity.
     #[must_use]
     pub fn distance(mut self, distance: Distance) -> Self {
         self.distance = distance;
         self
     }
 
-    /// How many numbers a vector has.
+    /// The dimension of the vectors.
     pub fn dims(&self) -> usize {
         self.dims
     }
 
-    /// How near vectors are to each other.
+    /// The distance measure.
     pub fn measure(&self) -> Distance {
         self.distance
     }
@@ -182,7 +184,7 @@ impl fmt::Debug for VectorIndex {
 pub struct Vectors(pub Vec<(String, Vec<f32>)>);
 
 impl Vectors {
-    /// The vector of a query; nothing if there is none.
+    /// The vector of a query; `None` if there is none.
     pub fn query(&self) -> Option<&[f32]> {
         self.0.first().map(|(_, vector)| vector.as_slice())
     }
@@ -201,7 +203,7 @@ fn named(value: &Value, paths: &[String]) -> Vec<(String, String)> {
     all
 }
 
-/// What has no effect without an index is refused.
+/// Refuses options that need an index.
 fn refuse(op: &StoreOp) -> Result<(), Error> {
     match op {
         StoreOp::Search(search) if search.query.is_some() => Err(Error::invalid(

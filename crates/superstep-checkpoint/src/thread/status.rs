@@ -1,28 +1,30 @@
-//! What the head of a thread tells about the thread, without its graph.
+//! The status of a thread, computed from its head without its graph.
 //!
-//! A graph stores which of its nodes are due in channels whose names say so: `__start__`, `branch:to:NODE`,
-//! `join:MEMBERS:NODE` and `__pregel_tasks`. The writes beside the head tell what became of their tasks since.
+//! A graph stores which of its nodes are due in channels whose names say so: `__start__`,
+//! `branch:to:NODE`, `join:MEMBERS:NODE` and `__pregel_tasks`. The writes with the head tell what
+//! happened to their tasks since.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::wire::{JoinName, JoinValue};
 use crate::{
     Blob, Checkpoint, Error, Ext, Interrupt, InterruptId, PendingWrite, Stored, TaskId, Value,
 };
 
-/// What the next run of a thread would find.
+/// The status of a thread: what its next run finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum ThreadStatus {
-    /// Nothing is left to run. The thread takes new input.
+    /// Nothing is left to run. The thread accepts new input.
     Done,
-    /// A run with no input goes on: the thread was drained or its process ended, a run is working on it now, or an answer was
-    /// left for the next run. Some tasks may have open questions.
+    /// A run with no input continues: the thread was drained or its process died, a run is active,
+    /// or an answer is stored for the next run. Some tasks may have open questions.
     Ready,
-    /// Every task that is not finished has a question, and no answer is there to go on with.
+    /// Every unfinished task has an open question, and no answer is stored.
     Waiting,
-    /// A task failed. A run with no input tries it again.
+    /// A task failed. A run with no input runs it again.
     Failed,
 }
 
@@ -52,7 +54,7 @@ impl fmt::Display for ThreadStatus {
     }
 }
 
-/// What a saver remembers of a thread to find it by: its status, and whether it has open questions.
+/// The indexed information about a thread: its status, and whether it has open questions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
     /// The status. `None`: the head cannot be read.
@@ -95,7 +97,7 @@ impl Verdict {
     }
 }
 
-/// A question of a thread, and how far it is answered.
+/// A question of a thread, and its stored answer.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Question {
@@ -103,13 +105,13 @@ pub struct Question {
     pub interrupt: Interrupt,
     /// The task that asks, or that called what asks.
     pub task: TaskId,
-    /// The answer that is stored and not taken up yet. The next run of the thread takes it.
+    /// The answer that is stored and not used yet. The next run of the thread uses it.
     pub answer: Option<Value>,
-    /// Where the answer stands among those stored for the task itself. `None` if it is stored elsewhere.
+    /// The position of the answer among those of the task itself. `None` if it is stored elsewhere.
     pub position: Option<usize>,
 }
 
-/// What is stored of a task of the open superstep.
+/// The stored progress of a task of the open superstep.
 #[derive(Default)]
 struct TaskSeen {
     path: String,
@@ -126,7 +128,7 @@ impl Stored {
     /// dispatched, in their order. A node that was dispatched several times is there several times.
     ///
     /// # Errors
-    /// Something that tells cannot be read.
+    /// The data it depends on cannot be read.
     pub fn next(&self) -> Result<Vec<Arc<str>>, Error> {
         let mut found = triggered(&self.checkpoint)?;
         if let Some(packets) = self.packets()? {
@@ -135,14 +137,14 @@ impl Stored {
         Ok(found)
     }
 
-    /// What a run of this thread would find, if this is its head.
+    /// The status of the thread, if this is its head.
     ///
-    /// It is told by what is stored alone. Graphs of LangGraph that were put together from channels, and not by a
-    /// `StateGraph` or an `entrypoint`, do not store which nodes are due; their threads are done unless a task has stored a
-    /// question or an error.
+    /// It depends only on what is stored. LangGraph's `Pregel` graphs, built without `StateGraph`
+    /// or `entrypoint`, do not store which nodes are due; their threads count as done unless a task
+    /// has stored a question or an error.
     ///
     /// # Errors
-    /// Something that tells cannot be read.
+    /// The data it depends on cannot be read.
     pub fn status(&self) -> Result<ThreadStatus, Error> {
         let due = self.next()?.len();
         if due == 0 && self.writes.is_empty() {
@@ -178,7 +180,7 @@ impl Stored {
     /// The questions of tasks that are not finished, in the order of their tasks, each once.
     ///
     /// # Errors
-    /// The stored bytes are no list of questions.
+    /// The stored bytes are not a list of questions.
     pub fn questions(&self) -> Result<Vec<Question>, Error> {
         self.questions_of(&tasks(&self.writes)?)
     }
@@ -188,7 +190,7 @@ impl Stored {
     /// A task that has written something besides its questions and answers is done with them.
     ///
     /// # Errors
-    /// The stored bytes are no list of questions.
+    /// The stored bytes are not a list of questions.
     pub fn open_questions(&self) -> Result<Vec<Interrupt>, Error> {
         let open = self.questions()?.into_iter().filter(|question| question.answer.is_none());
         Ok(open.map(|question| question.interrupt).collect())
@@ -234,14 +236,14 @@ impl Stored {
         Ok(found)
     }
 
-    /// What is in the slot for answers of a task.
+    /// The content of a task's slot for answers.
     fn written(&self, task: TaskId) -> Result<Option<Value>, Error> {
         let mut writes = self.writes.iter();
         let found = writes.find(|write| write.task == task && &*write.channel == "__resume__");
         found.map(|write| write.value.to_value()).transpose()
     }
 
-    /// What is dispatched at this checkpoint, in order.
+    /// The dispatches at this checkpoint, in order.
     ///
     /// # Errors
     /// It cannot be read.
@@ -261,44 +263,28 @@ impl Stored {
 fn triggered(checkpoint: &Checkpoint) -> Result<Vec<Arc<str>>, Error> {
     let mut found: Vec<Arc<str>> = Vec::new();
     for (channel, blob) in &checkpoint.channel_values {
-        let (node, members) = match (channel.strip_prefix("branch:to:"), &**channel) {
-            (Some(node), _) => (node, None),
-            (None, "__start__") => ("__start__", None),
-            (None, name) => match name.strip_prefix("join:").and_then(|join| join.rsplit_once(':'))
-            {
-                Some((members, node)) => (node, Some(members)),
-                None => continue,
-            },
+        let join = JoinName::parse(channel);
+        let node = match (channel.strip_prefix("branch:to:"), &**channel, &join) {
+            (Some(node), _, _) => node,
+            (None, "__start__", _) => "__start__",
+            (None, _, Some(join)) => join.target,
+            (None, _, None) => continue,
         };
         let seen = checkpoint.versions_seen.get(node).and_then(|seen| seen.get(channel));
         let is_new = |version| seen.is_none_or(|seen| version > seen);
         if !checkpoint.version(channel).is_some_and(is_new) {
             continue;
         }
-        if members.map_or(Ok(true), |members| is_complete(members, blob))? {
+        let complete = |join: JoinName<'_>| {
+            Ok::<_, Error>(join.is_complete(&JoinValue::from_value(blob.to_value()?)?))
+        };
+        if join.map_or(Ok(true), complete)? {
             found.push(node.into());
         }
     }
     found.sort();
     found.dedup();
     Ok(found)
-}
-
-/// Whether a join has seen all its members.
-fn is_complete(members: &str, blob: &Blob) -> Result<bool, Error> {
-    let value = blob.to_value()?;
-    let seen = match &value {
-        // One that waits for the end of everything else holds its members and whether that has come.
-        Value::List(pair) => match &pair[..] {
-            [members, finished] if finished.as_bool() == Some(true) => members,
-            _ => return Ok(false),
-        },
-        other => other,
-    };
-    let Value::Set(seen) = seen else {
-        return Err(Error::codec(format_args!("a join holds a set, found {}", seen.kind())));
-    };
-    Ok(members.split('+').all(|member| seen.contains(&Value::from(member))))
 }
 
 fn dispatched(packet: &Value) -> Option<&str> {
@@ -347,7 +333,7 @@ fn is_call(path: &str) -> bool {
         .is_some_and(|at| at.starts_with('~'))
 }
 
-/// The namespace of a task of an outermost graph; nothing for calls.
+/// The namespace of a task of an outermost graph; `None` for calls.
 fn namespace(task: TaskId, path: &str, packets: Option<&[Value]>) -> Option<String> {
     let bare = path.trim_start_matches('~');
     let node = match bare.strip_prefix("__pregel_pull, ") {

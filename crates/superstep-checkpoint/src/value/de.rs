@@ -13,12 +13,13 @@ use crate::{Error, Limits};
 
 /// Reads a typed value.
 ///
-/// Reading is strict: text is not read as a number, nor a number with a fraction as a whole one; a whole number is
-/// read as a float. Lists and sets are sequences. Types of their own give their data, so a struct can be read from
-/// an object that the other engine stored. Keys that are text are also read as numbers, for what came as JSON.
+/// Reading is strict: text is not read as a number, and a fraction is not read as an integer; an
+/// integer is read as a float. Lists and sets are sequences. Extension types are read as their
+/// data, so a struct can be read from an object that LangGraph stored. Text keys are also read as
+/// numbers, for values that came as JSON.
 ///
 /// # Errors
-/// The value has not the form of the type; the message says where.
+/// The value does not fit the type; the message says where.
 pub fn from_value<T: DeserializeOwned>(value: Value) -> Result<T, Error> {
     Ok(T::deserialize(FromValue::new(value, Limits::DEFAULT.depth))?)
 }
@@ -26,7 +27,7 @@ pub fn from_value<T: DeserializeOwned>(value: Value) -> Result<T, Error> {
 /// Deserializes from a [`Value`].
 pub(crate) struct FromValue {
     value: Value,
-    /// How deep what is inside may still be. Foreign types are opened on the way, so the decoder's own limit does
+    /// The depth that is left. Foreign types are opened on the way, so the decoder's own limit does
     /// not bound this walk.
     depth: usize,
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::{Fault, Foreign, Map, Mark, Value, foreign_data};
 use crate::{Error, InterruptId, Limits};
 
-/// A type of its own in storage.
+/// An extension type.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Ext {
@@ -16,7 +16,7 @@ pub enum Ext {
     Overwrite(Value),
     /// The whole value of a channel that otherwise stores what was added.
     Snapshot(Value),
-    /// A type only the other engine knows. It is written back as it was read.
+    /// A type only LangGraph knows. It is written back as it was read.
     Foreign(Foreign),
 }
 
@@ -32,13 +32,13 @@ pub struct Packet {
     pub timeout: Option<TimeLimits>,
 }
 
-/// How long a task may take, in seconds.
+/// The time limit of a task, in seconds.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 pub struct TimeLimits {
-    /// From its start to its end.
+    /// From its start to completion.
     #[serde(default, rename = "run_timeout")]
     pub run: Option<f64>,
-    /// From one sign of life to the next.
+    /// Between two signs of progress.
     #[serde(default, rename = "idle_timeout")]
     pub idle: Option<f64>,
 }

@@ -7,14 +7,14 @@ use super::{Fault, Map, Value};
 use crate::Limits;
 use crate::blob::decode;
 
-/// A value of a type that only the other engine knows, as it is stored.
+/// A value of a type that only LangGraph knows, as it is stored.
 ///
 /// It is written back byte for byte. What it was made of can be looked at: [`Value::get`] finds the fields of an object.
 #[derive(Clone)]
 pub struct Foreign {
     code: i8,
     data: Vec<u8>,
-    /// What it was made of, once somebody has asked.
+    /// The decoded content, cached.
     payload: OnceLock<Option<Box<Value>>>,
 }
 
@@ -34,8 +34,8 @@ impl Foreign {
         &self.data
     }
 
-    /// What the value was made of: text for ids, times and numbers of any length, the fields of an object, the arguments
-    /// of a call. Nothing if the bytes cannot be read, or have no form that is known.
+    /// The decoded content: text for ids, times and big numbers, the fields of an object, the
+    /// arguments of a call. `None` if the bytes cannot be read, or their form is unknown.
     pub fn payload(&self) -> Option<&Value> {
         let read = || match payload(self.code, &self.data, Limits::DEFAULT.depth) {
             Ok(Some(payload)) => Some(Box::new(payload)),
@@ -55,7 +55,7 @@ impl Foreign {
     }
 }
 
-/// What a foreign value was made of; its bytes if they have no form that is known.
+/// The content of a foreign value, or its bytes if their form is unknown.
 pub(crate) fn foreign_data(code: i8, data: &[u8], depth: usize) -> Result<Value, Fault> {
     Ok(payload(code, data, depth)?.unwrap_or_else(|| Value::Bytes(data.to_vec())))
 }

@@ -23,11 +23,12 @@ impl From<Json> for Value {
     }
 }
 
-/// The value as people and programs that only know JSON read it.
+/// Converts the value to JSON.
 ///
-/// Sets and bytes become arrays, keys that are no text become text, floats that are no number become null. A
-/// dispatch becomes `{"node", "arg"}`, a question `{"value", "id"}`, an overwrite `{"__overwrite__": value}`, a
-/// snapshot its value, and a foreign type the data it was made of. What was which is lost.
+/// Sets and bytes become arrays, keys that are not text become text, floats that are not a number
+/// become null. A dispatch becomes `{"node", "arg"}`, a question `{"value", "id"}`, an overwrite
+/// `{"__overwrite__": value}`, a snapshot its value, and a foreign type the data it was made of.
+/// The original types are lost.
 impl From<Value> for Json {
     fn from(value: Value) -> Self {
         json(value, Limits::DEFAULT.depth)
@@ -80,7 +81,7 @@ fn foreign_json(code: i8, data: &[u8], depth: usize) -> Json {
     }
 }
 
-/// What is shown of a foreign type.
+/// The JSON form of a foreign type.
 pub(super) fn foreign(code: i8, data: &[u8]) -> Json {
     foreign_json(code, data, Limits::DEFAULT.depth.saturating_sub(1))
 }

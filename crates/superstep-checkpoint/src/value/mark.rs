@@ -1,4 +1,4 @@
-/// The types that serde has no word for.
+/// Types outside serde's data model.
 ///
 /// A value of such a type serializes itself as a newtype struct with the name of its mark. Serializers of others
 /// look through a newtype struct and write the readable form inside; ours know the name, ask for the stored form
@@ -33,9 +33,9 @@ const ALL: [Mark; 8] = [
     Mark::Foreign,
 ];
 
-/// Where the engine's classes live in the other engine.
+/// The module of the engine's classes in LangGraph.
 const TYPES: &str = "langgraph.types";
-/// Where some of them lived before; read, never written.
+/// The former modules of some of them; read, never written.
 const TYPES_BEFORE: &str = "langgraph.constants";
 
 impl Mark {

@@ -1,4 +1,4 @@
-//! Values whose type is only known at run time, and their way from and to typed ones.
+//! Values whose type is only known at run time, and conversions from and to typed values.
 
 mod convert;
 mod de;
@@ -30,10 +30,11 @@ pub(crate) use ser::ToValue;
 /// A map with text keys that keeps the order of its entries.
 pub type Map = IndexMap<String, Value>;
 
-/// A set that keeps the order of its items, in which the other engine has stored them.
+/// A set that keeps the order of its items, in which LangGraph has stored them.
 pub type Set = IndexSet<Value>;
 
-/// A value as storage knows it: what MessagePack can hold, and the few types both engines share.
+/// A value in storage: MessagePack's types, and the few extension types that superstep and
+/// LangGraph share.
 ///
 /// Values have a total order and can be hashed, so that they can be members of sets and compared in tests.
 /// Numbers of different kinds are never equal (`1` is not `1.0`), floats compare by IEEE total order, and maps
@@ -57,7 +58,7 @@ pub enum Value {
     Bool(bool),
     /// A whole number.
     Int(i64),
-    /// A whole number too great for [`Value::Int`], and only such; `Value::from(u64)` sees to that.
+    /// An integer too large for [`Value::Int`]; `Value::from(u64)` chooses.
     UInt(u64),
     /// A number with a fraction.
     Float(f64),
@@ -69,11 +70,11 @@ pub enum Value {
     List(Vec<Value>),
     /// A map with text keys.
     Map(Map),
-    /// A map with at least one key that is no text; [`Value::pairs`] sees to that.
+    /// A map with at least one key that is not text; [`Value::pairs`] chooses.
     Pairs(Vec<(Value, Value)>),
     /// A set.
     Set(Set),
-    /// A type of its own in storage.
+    /// An extension type.
     Ext(Box<Ext>),
 }
 
@@ -105,7 +106,7 @@ impl Value {
         }
     }
 
-    /// The answer, if this is a yes or no.
+    /// The boolean, if this is one.
     pub fn as_bool(&self) -> Option<bool> {
         match self {
             Self::Bool(yes) => Some(*yes),
@@ -113,7 +114,7 @@ impl Value {
         }
     }
 
-    /// The number, if this is a whole one that fits.
+    /// The number, if this is an integer that fits.
     pub fn as_i64(&self) -> Option<i64> {
         match self {
             Self::Int(number) => Some(*number),
@@ -121,7 +122,7 @@ impl Value {
         }
     }
 
-    /// The number, if this is any number; great whole numbers are rounded.
+    /// The number, if this is one; large integers are rounded.
     pub fn as_f64(&self) -> Option<f64> {
         match self {
             Self::Int(number) => Some(*number as f64),
@@ -155,7 +156,7 @@ impl Value {
         }
     }
 
-    /// The entries of a map with text keys, or the fields of an object that only the other engine knows.
+    /// The entries of a map with text keys, or the fields of an object that only LangGraph knows.
     pub fn fields(&self) -> Option<&Map> {
         match self {
             Self::Map(map) => Some(map),
@@ -167,12 +168,13 @@ impl Value {
         }
     }
 
-    /// The value of this key, if this is a map that has it; or the field of an object that only the other engine knows.
+    /// The value of this key, if this is a map that has it; or the field of an object that only
+    /// LangGraph knows.
     pub fn get(&self, key: &str) -> Option<&Value> {
         self.fields()?.get(key)
     }
 
-    /// What kind of value this is, for messages.
+    /// The kind of the value, for messages.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Null => "null",

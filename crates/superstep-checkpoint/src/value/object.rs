@@ -1,8 +1,9 @@
-//! Objects of classes that the other engine stores by name.
+//! Objects of classes that LangGraph stores by name.
 //!
-//! LangGraph stores a pydantic model as module and name of its class and a map of its fields. A type of yours that serializes
-//! itself with [`serialize`] is stored in that form, so that LangGraph finds an object of that class; other formats, JSON
-//! among them, see the fields alone. With [`deserialize`] a type learns the class of the object it is read from.
+//! LangGraph stores a pydantic model as module and name of its class and a map of its fields. Your
+//! own type that serializes itself with [`serialize`] is stored in that form, so that LangGraph
+//! finds an object of that class; other formats, JSON among them, see the fields alone. With
+//! [`deserialize`] a type learns the class of the object it is read from.
 //!
 //! ```
 //! use serde::{Serialize, Serializer};

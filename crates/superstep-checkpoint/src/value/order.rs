@@ -77,7 +77,7 @@ impl Hash for Value {
 }
 
 impl Value {
-    /// Where this kind stands among the kinds.
+    /// The rank of the kind.
     fn rank(&self) -> u8 {
         match self {
             Self::Null => 0,

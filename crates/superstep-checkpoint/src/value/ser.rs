@@ -7,11 +7,11 @@ use serde::{Serialize, Serializer};
 use super::{Fault, Map, Mark, Value};
 use crate::{Error, blob};
 
-/// Turns anything that can be serialized into a value.
+/// Converts any `Serialize` value.
 ///
-/// Structs become maps in the order of their fields, enums take serde's externally tagged form, nothing and unit
-/// become null, and maps with keys that are no text become [`Value::Pairs`]. A `Value` comes out as it went in,
-/// also from inside a struct.
+/// Structs become maps in the order of their fields, enums take serde's externally tagged form,
+/// nothing and unit become null, and maps with keys that are not text become [`Value::Pairs`]. A
+/// `Value` comes out as it went in, also from inside a struct.
 ///
 /// # Errors
 /// The type refuses, or a whole number has more than 64 bits.
@@ -296,7 +296,7 @@ push_items! {
     SerializeTupleVariant::serialize_field
 }
 
-/// A map on its way to a value; `pairs` is in use from the first key that is no text.
+/// A map on its way to a value; `pairs` is in use from the first key that is not text.
 #[derive(Debug)]
 pub(crate) struct Entries {
     map: Map,

@@ -214,7 +214,7 @@ fn json_becomes_values() {
     assert_eq!(serde_json::Value::from(value), json);
 }
 
-// The other engine stores objects as classes by name; a struct must be readable from each of them.
+// LangGraph stores objects as classes by name; a struct must be readable from each of them.
 #[test]
 fn typed_values_are_read_from_types_of_their_own() {
     #[derive(Debug, PartialEq, Deserialize)]

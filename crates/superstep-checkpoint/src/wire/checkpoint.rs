@@ -11,7 +11,7 @@ use crate::blob::decode::{Head, Reader};
 use crate::value::Fault;
 use crate::{Blob, Checkpoint, Error, Limits, SharedMap, Tag, Value, Version};
 
-/// The whole checkpoint, in the order of fields the other engine writes.
+/// The whole checkpoint, in the order of fields LangGraph writes.
 ///
 /// A value stored as JSON is stored as MessagePack from then on, a byte array as bytes; [`Tag::Empty`] is left out.
 ///
@@ -21,9 +21,14 @@ pub fn checkpoint_to_msgpack(checkpoint: &Checkpoint) -> Result<Vec<u8>, Error> 
     let values = checkpoint.channel_values.iter().filter(|(_, blob)| *blob.tag() != Tag::Empty);
     // To go through the map again costs more than a list of what is in it.
     let values: Vec<_> = values.collect();
-    let bytes: usize = values.iter().map(|(name, blob)| name.len() + blob.bytes().len() + 10).sum();
-    let versions = checkpoint.channel_versions.size() + checkpoint.versions_seen.size();
-    let mut out = Vec::with_capacity(bytes + versions * 128 + 256);
+    let bytes: usize = values
+        .iter()
+        .map(|(name, blob)| name.len().saturating_add(blob.bytes().len()).saturating_add(10))
+        .fold(0, usize::saturating_add);
+    let versions =
+        checkpoint.channel_versions.size().saturating_add(checkpoint.versions_seen.size());
+    let mut out =
+        Vec::with_capacity(bytes.saturating_add(versions.saturating_mul(128)).saturating_add(256));
     encode(checkpoint, &values, &mut out)?;
     Ok(out)
 }
@@ -121,7 +126,7 @@ pub fn version_to_value(version: &Version) -> Value {
     whole_number(version).map_or_else(|| version.as_str().into(), Value::from)
 }
 
-/// The version that was stored. Numbers, which some savers count in, are padded so that they compare as text.
+/// The version that was stored. Numbers, which some checkpointers count in, are padded so that they compare as text.
 ///
 /// # Errors
 /// It is neither text nor a whole number.
@@ -152,7 +157,7 @@ impl<'a> CheckpointParts<'a> {
     /// Finds the fields.
     ///
     /// # Errors
-    /// The bytes are no map with text keys, or its format is newer than [`Checkpoint::FORMAT`].
+    /// The bytes are not a map with text keys, or its format is newer than [`Checkpoint::FORMAT`].
     pub fn new(bytes: &'a [u8], limits: Limits) -> Result<Self, Error> {
         let mut reader = Reader::new(bytes, limits)?;
         let fields = entries(&mut reader)?;
@@ -171,7 +176,7 @@ impl<'a> CheckpointParts<'a> {
     /// The value of a channel.
     ///
     /// # Errors
-    /// The values are no map with text keys.
+    /// The values are not a map with text keys.
     pub fn value(&self, channel: &str, limits: Limits) -> Result<Option<Blob>, Error> {
         let values = self.values(limits)?;
         Ok(values.into_iter().rev().find(|(name, _)| *name == channel).map(|(_, raw)| blob(raw)))
@@ -180,7 +185,8 @@ impl<'a> CheckpointParts<'a> {
     /// The version of a channel.
     ///
     /// # Errors
-    /// The versions are no map with text keys, or that of the channel is neither text nor a number.
+    /// The versions are not a map with text keys, or that of the channel is neither text nor a
+    /// number.
     pub fn version(&self, channel: &str, limits: Limits) -> Result<Option<Version>, Error> {
         let Some(raw) = self.field("channel_versions") else { return Ok(None) };
         let all = at("channel_versions", entries(&mut Reader::new(raw, limits)?))?;
@@ -229,11 +235,11 @@ impl<'a> CheckpointParts<'a> {
     }
 }
 
-/// Reads what [`checkpoint_to_msgpack`] or the other engine wrote. Fields that are not known are ignored.
+/// Reads what [`checkpoint_to_msgpack`] or LangGraph wrote. Fields that are not known are ignored.
 ///
 /// # Errors
-/// The bytes are no checkpoint, a field that every checkpoint has is missing, or the format is newer than
-/// [`Checkpoint::FORMAT`].
+/// The bytes are not a checkpoint, a field that every checkpoint has is missing, or the format is
+/// newer than [`Checkpoint::FORMAT`].
 pub fn checkpoint_from_msgpack(bytes: &[u8], limits: Limits) -> Result<Checkpoint, Error> {
     let parts = CheckpointParts::new(bytes, limits)?;
     let mut channel_values = SharedMap::new_sync();

@@ -1,4 +1,4 @@
-//! Metadata as the JSON text the other engine writes.
+//! Metadata as the JSON text LangGraph writes.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,10 +12,10 @@ use crate::{Error, Map, Metadata, Source, Value};
 
 const COUNTERS: &str = "counters_since_delta_snapshot";
 
-/// The metadata as a map, in the order of keys the other engine writes.
+/// The metadata as a map, in the order of keys LangGraph writes.
 ///
-/// NUL is taken out of texts at the outermost level, which not every database can store; floats that are no number are
-/// null, which not every reader of JSON knows.
+/// NUL is taken out of texts at the outermost level, which not every database can store; floats
+/// that are not a number are null, which not every reader of JSON knows.
 pub fn metadata_to_map(metadata: &Metadata) -> Map {
     let mut map = Map::new();
     let stub = metadata.source == Source::Stub;

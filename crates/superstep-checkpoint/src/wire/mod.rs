@@ -1,8 +1,8 @@
-//! What those who write a saver need besides the contract.
+//! Helpers for implementing a checkpointer.
 //!
-//! Savers for databases of the other engine store the same things in the same form, and have to decide the same
-//! questions inside a transaction. What they have in common is here, so that each of them is schema and statements and
-//! nothing else.
+//! Checkpointers for LangGraph's databases store the same data in the same form, and make the same
+//! decisions inside a transaction. This module has what they share, so that each of them is only
+//! schema and statements.
 //!
 //! | Need | Look at |
 //! | --- | --- |
@@ -10,20 +10,43 @@
 //! | versions in MessagePack or JSON | [`version_to_value`], [`version_from_value`] |
 //! | metadata as JSON | [`metadata_to_json`], [`metadata_from_json`] |
 //! | the slots of writes, and what a writer expects in them | [`slots`], [`expectations`], [`overtaken`] |
-//! | which checkpoints may go | [`thin_out`], [`remove_runs`] |
+//! | which checkpoints may be deleted | [`thin_out`], [`remove_runs`] |
 //! | finding threads by their metadata | [`tags`] |
-//! | naming the checkpoint that cannot be read | [`damaged`] |
+//! | times as text | [`UtcTime`] |
+//! | errors that name an unreadable checkpoint | [`damaged`] |
+//! | joins: the names of their channels, and what these hold | [`JoinName`], [`JoinValue`] |
+
+#![cfg_attr(
+    not(test),
+    warn(clippy::arithmetic_side_effects, clippy::disallowed_methods, clippy::indexing_slicing)
+)]
 
 mod checkpoint;
+mod join;
 mod metadata;
+#[cfg_attr(
+    not(test),
+    expect(clippy::indexing_slicing, reason = "the positions are those of the rows themselves")
+)]
 mod removal;
+#[cfg_attr(
+    not(test),
+    expect(
+        clippy::arithmetic_side_effects,
+        clippy::disallowed_methods,
+        reason = "what 64 bits of microseconds can tell is far from where numbers here overflow"
+    )
+)]
+mod time;
 
 pub use checkpoint::{
     CheckpointParts, checkpoint_from_msgpack, checkpoint_to_msgpack, version_from_value,
     version_to_value, whole_number,
 };
+pub use join::{JoinName, JoinValue};
 pub use metadata::{metadata_from_json, metadata_to_json, metadata_to_map};
 pub use removal::{Removal, Row, is_of_runs, remove_runs, thin_out};
+pub use time::UtcTime;
 
 use std::sync::Arc;
 
@@ -83,7 +106,7 @@ pub fn overtaken(
     }
 }
 
-/// The checkpoint beside which the writes of a [`Put`] are stored.
+/// The checkpoint with which the writes of a [`Put`] are stored.
 ///
 /// # Errors
 /// [`Error::Invalid`] if there is none.
@@ -116,7 +139,7 @@ pub fn broken_chain(
     damaged(thread, ns, missing, &Error::Codec(why))
 }
 
-/// The key and the text by which a saver may look a thread up, for a value that a caller attached to its head. `None` for values
+/// The key and the text by which a checkpointer may look a thread up, for a value that a caller attached to its head. `None` for values
 /// that are compared one thread after the other: lists, maps, floats and whatever is long.
 pub fn tag(key: &str, value: &Value) -> Option<(String, String)> {
     const LENGTH_MAX: usize = 200;
@@ -132,7 +155,7 @@ pub fn tag(key: &str, value: &Value) -> Option<(String, String)> {
     (!is_own && is_short && !text.contains('\0')).then(|| (key.to_owned(), text))
 }
 
-/// Everything by which a saver may look up the thread whose head has this metadata; see [`tag`].
+/// Everything by which a checkpointer may look up the thread whose head has this metadata; see [`tag`].
 pub fn tags(metadata: &Metadata) -> impl Iterator<Item = (String, String)> {
     metadata.extra.iter().filter_map(|(key, value)| tag(key, value))
 }

@@ -1,17 +1,17 @@
-//! Which checkpoints of a thread may go without harm to those that stay.
+//! Which checkpoints of a thread can be deleted without damage to the others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::{CheckpointId, Error, Keep, Metadata, Value};
 
-/// What has to be known of a stored checkpoint to decide whether it may go.
+/// The information about a stored checkpoint that decides whether it can be deleted.
 #[derive(Clone, Debug)]
 pub struct Row {
     ns: Arc<str>,
     id: CheckpointId,
     parent: Option<CheckpointId>,
-    /// Checkpoints of the graphs around it.
+    /// Checkpoints of the graphs that enclose it.
     around: BTreeMap<String, CheckpointId>,
     /// Channels whose value has to be rebuilt from what was written before.
     deltas: Vec<Arc<str>>,
@@ -40,16 +40,17 @@ impl Row {
     }
 }
 
-/// What is to be done to a thread: namespace and id of each checkpoint.
+/// The changes of a thread: namespace and id of each checkpoint.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Removal {
-    /// Those that go, with their writes.
+    /// Checkpoints to delete, with their writes.
     pub gone: Vec<(Arc<str>, CheckpointId)>,
-    /// Those that stay and whose parent goes; they continue none from then on.
+    /// Remaining checkpoints whose parent is deleted; they lose it.
     pub orphaned: Vec<(Arc<str>, CheckpointId)>,
 }
 
-/// Which rows of a thread go when some are to be kept; see [`Checkpointer::prune`](crate::Checkpointer::prune).
+/// Which rows of a thread are deleted when some are to be kept; see
+/// [`Checkpointer::prune`](crate::Checkpointer::prune).
 ///
 /// `rows` are all rows of the thread.
 pub fn thin_out(rows: &[Row], keep: Keep) -> Removal {
@@ -81,7 +82,7 @@ pub fn thin_out(rows: &[Row], keep: Keep) -> Removal {
     removal(rows, &places, &stay)
 }
 
-/// Which rows go when those in `chosen` are to go.
+/// Which rows are deleted with those in `chosen`.
 ///
 /// # Errors
 /// [`Error::Invalid`] if a row that is to stay could not be read any more.
@@ -118,7 +119,7 @@ fn called_from_gone(rows: &[Row], places: &Places<'_>, stay: &[bool], at: usize)
     row.ns.contains(':') && around.any(|caller| !stay[*caller])
 }
 
-/// Lets everything stay from which a row that stays is rebuilt.
+/// Keeps everything from which a remaining row is rebuilt.
 fn keep_chains(rows: &[Row], places: &Places<'_>, stay: &mut [bool]) {
     let wanted: Vec<usize> = (0..rows.len()).filter(|at| stay[*at]).collect();
     for at in wanted {
@@ -126,7 +127,7 @@ fn keep_chains(rows: &[Row], places: &Places<'_>, stay: &mut [bool]) {
         let mut open: Vec<&Arc<str>> =
             row.deltas.iter().filter(|channel| !row.values.contains(*channel)).collect();
         let mut parent = row.parent;
-        // A ring of parents would turn for ever; no chain is longer than the thread.
+        // A ring of parents would turn forever; no chain is longer than the thread.
         for _ in 0..rows.len() {
             let next = parent.and_then(|parent| places.get(&(&*row.ns, parent)));
             let (Some(next), false) = (next, open.is_empty()) else { break };

@@ -21,7 +21,8 @@ fn sample() -> Checkpoint {
     }
 }
 
-/// The bytes are those the other engine writes for the same checkpoint (section by section, as it prints them).
+/// The bytes are those LangGraph writes for the same checkpoint (section by section, as it prints
+/// them).
 #[test]
 fn a_checkpoint_has_the_bytes_of_the_other_engine() {
     let bytes = checkpoint_to_msgpack(&sample()).expect("bytes");

@@ -1,4 +1,4 @@
-//! What is looked for in the values of items, as conditions on JSON.
+//! Filters of items as conditions on JSON.
 
 use serde_json::Value as Json;
 use superstep_checkpoint::{Comparison, Condition, Error, Value};

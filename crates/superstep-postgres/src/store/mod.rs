@@ -15,6 +15,7 @@ use superstep_checkpoint::{
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
+use crate::checkpointer::read::{column, nth};
 use crate::db::{Db, Statement};
 use crate::failure::Failure;
 use crate::migrate::{self, Plan};
@@ -41,15 +42,19 @@ const PLAN: Plan<'_> = Plan {
     ],
 };
 
-/// Keeps items in PostgreSQL, in the tables of LangGraph's `PostgresStore`. Clones share their connections.
+/// Stores items in PostgreSQL, in the tables of LangGraph's `PostgresStore`. Clones share their
+/// connections.
 ///
-/// - Values are stored as JSON, so what JSON has no form for (bytes, sets, numbers that are none) is refused.
-/// - The time items have left is counted by the clock of the server. The table keeps it in whole minutes for when it starts
-///   anew: it is rounded up, so an item may then be kept a little longer than asked and never shorter.
-/// - Numbers are compared as numbers, unlike in the other engine, which compares their digits.
-/// - With an [index](Self::with_index), a search for a query compares the query with every vector of the items that match
-///   otherwise, in the server. Vectors go with their item and are replaced with it, unlike in the other engine.
+/// - Values are stored as JSON, so values that JSON cannot represent (bytes, sets, NaN) are
+///   refused.
+/// - Expiry uses the server's clock. The table stores the time to live in minutes, rounded up, so
+///   an item whose time restarts may live up to a minute longer.
+/// - Numbers are compared as numbers; LangGraph compares their digits.
+/// - With an [index](Self::with_index), a search for a query compares the query with every vector
+///   of the items that match otherwise, in the server. Vectors are deleted and replaced with their
+///   item, unlike in LangGraph.
 #[derive(Clone, Debug)]
+#[doc(alias = "AsyncPostgresStore")]
 pub struct PostgresStore {
     db: Db,
     expiry: Expiry,
@@ -59,7 +64,7 @@ pub struct PostgresStore {
 }
 
 impl PostgresStore {
-    /// Connects to a database, and makes the tables or brings them up to date if that is needed.
+    /// Connects to a database, and creates or migrates the tables if necessary.
     ///
     /// Any number of processes may do so at once.
     ///
@@ -72,18 +77,18 @@ impl PostgresStore {
         Ok(Self { db, expiry: Expiry::default(), indexed: None, has_vectors })
     }
 
-    /// The same store, with another rule for how long items are kept.
+    /// Sets the time to live of items.
     #[must_use]
     pub fn with_expiry(mut self, expiry: Expiry) -> Self {
         self.expiry = expiry;
         self
     }
 
-    /// The same store, with items that are put from now on found by their meaning.
+    /// Indexes items that are put from now on for semantic search.
     ///
-    /// The vectors are kept by the extension [pgvector](https://github.com/pgvector/pgvector), in the table of LangGraph's
-    /// `PostgresStore`, which is made if it is not there. Stores without an index that were connected before leave the vectors
-    /// of what they put as they are.
+    /// The vectors are kept by the extension [pgvector](https://github.com/pgvector/pgvector), in
+    /// the table of LangGraph's `PostgresStore`, which is made if it does not exist. Stores without
+    /// an index that were connected before leave the vectors of what they put as they are.
     ///
     /// # Errors
     /// [`Error::Invalid`] if the server does not have the extension, or if the table is there and has vectors of another length.
@@ -101,7 +106,8 @@ const ITEM: &str = "s.prefix, s.key, s.value::text AS value,
     (extract(epoch FROM s.created_at) * 1000000)::bigint AS created,
     (extract(epoch FROM s.updated_at) * 1000000)::bigint AS updated";
 
-/// Starts the time of found items anew. What is given is what was there before, which differs in nothing that is given.
+/// Starts the time of found items again. What is given is what was there before, which differs in
+/// nothing that is given.
 const REFRESHED: &str = "refreshed AS (
         UPDATE store s SET expires_at = now() + make_interval(mins => s.ttl_minutes)
         FROM found WHERE $1 AND s.prefix = found.prefix AND s.key = found.key AND s.ttl_minutes IS NOT NULL
@@ -159,18 +165,20 @@ impl Store for PostgresStore {
         let sql = "WITH gone AS (DELETE FROM store WHERE expires_at <= now() RETURNING 1) SELECT count(*) FROM gone";
         let swept = self.db.insist(move |_| async move {
             let rows = self.db.transact(&[&Statement::new(sql)]).await?;
-            let count: i64 = rows.first().and_then(|rows| rows.first()).map_or(0, |row| row.get(0));
-            Ok(count)
+            match rows.first().and_then(|rows| rows.first()) {
+                Some(row) => Ok(nth::<i64>(row, 0)?),
+                None => Ok(0),
+            }
         });
         let count = swept
             .await
             .map_err(|failure| failure.told_of_change(|| "sweep the store".to_owned()))?;
-        Ok(usize::try_from(count).unwrap_or_default())
+        usize::try_from(count).map_err(Error::codec)
     }
 }
 
 impl PostgresStore {
-    /// What has to be asked for an operation; nothing for one that only changes something.
+    /// The query of an operation; `None` for one that only writes.
     fn read(&self, op: &StoreOp, vectors: &Vectors) -> Result<Option<Question>, Error> {
         let refresh = |asked: Option<bool>| asked.unwrap_or(self.expiry.refresh_on_read);
         Ok(match op {
@@ -206,7 +214,7 @@ struct Question {
     sql: String,
     refresh: Option<bool>,
     texts: Vec<String>,
-    /// How near the vector `v.embedding` is to what is looked for.
+    /// The similarity of `v.embedding` and the query.
     nearness: Option<String>,
 }
 
@@ -218,7 +226,7 @@ impl Question {
     /// Adds a parameter, and gives its name.
     fn text(&mut self, text: String) -> String {
         self.texts.push(text);
-        format!("${}::text", self.texts.len() + 1)
+        format!("${}::text", self.texts.len().saturating_add(1))
     }
 
     fn search(&mut self, search: &Search) -> Result<(), Error> {
@@ -236,6 +244,7 @@ impl Question {
         for condition in &search.conditions {
             wanted += &format!(" AND {}", filter::holds(self, condition)?);
         }
+        #[expect(clippy::disallowed_methods, reason = "no table has more rows")]
         let number = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
         // By labels, as everywhere: a dot would stand between letters, but no label has one.
         self.find(&format!(
@@ -274,7 +283,7 @@ impl Question {
     }
 }
 
-/// What a batch puts and deletes, a list for each column.
+/// The puts and deletes of a batch, one list per column.
 #[derive(Debug, Default)]
 struct Changes {
     put: (Vec<String>, Vec<String>, Vec<String>, Vec<Option<f64>>),
@@ -300,14 +309,15 @@ impl Changes {
         order.sort_unstable();
         let mut changes = Self::default();
         for nth in order {
-            match &ops[nth] {
+            let Some(op) = ops.get(nth) else { continue };
+            match op {
                 StoreOp::Put(put) => {
                     changes.put.0.push(put.namespace.join("."));
                     changes.put.1.push(put.key.clone());
                     changes.put.2.push(to_json(put)?);
                     let ttl = put.ttl.or(expiry.default_ttl);
                     changes.put.3.push(ttl.map(|ttl| ttl.as_secs_f64()));
-                    changes.vectors.push(put, &vectors[nth]);
+                    changes.vectors.push(put, vectors.get(nth).ok_or_else(missing_vectors)?);
                 }
                 StoreOp::Delete { namespace, key } => {
                     changes.deleted.0.push(namespace.join("."));
@@ -340,7 +350,7 @@ fn to_json(put: &PutItem) -> Result<String, Error> {
     let json = Json::from(put.value.clone());
     if Value::from(json.clone()) != put.value {
         return Err(Error::invalid(format_args!(
-            "the value of item `{}` is not JSON; bytes, sets and floats that are no number cannot be stored here",
+            "the value of item `{}` is not JSON; bytes, sets and NaN cannot be stored here",
             put.key
         )));
     }
@@ -358,14 +368,19 @@ fn answer(op: &StoreOp, rows: &[Row]) -> Result<StoreAnswer, Error> {
     Ok(match op {
         StoreOp::Get { .. } => StoreAnswer::Item(rows.first().map(item).transpose()?),
         StoreOp::Search(_) => StoreAnswer::Items(rows.iter().map(item).collect::<Result<_, _>>()?),
-        StoreOp::Namespaces(query) => StoreAnswer::Namespaces(namespaces(query, rows)),
+        StoreOp::Namespaces(query) => StoreAnswer::Namespaces(namespaces(query, rows)?),
         StoreOp::Put(_) | StoreOp::Delete { .. } => StoreAnswer::Done,
     })
 }
 
-fn namespaces(query: &NamespaceQuery, rows: &[Row]) -> Vec<Namespace> {
-    let all = rows.iter().map(|row| labels(row.get("prefix")));
-    query.select(all.filter(|namespace| query.matches(namespace)))
+fn namespaces(query: &NamespaceQuery, rows: &[Row]) -> Result<Vec<Namespace>, Error> {
+    let all = rows.iter().map(|row| Ok(labels(column(row, "prefix")?)));
+    let all = all.collect::<Result<Vec<_>, Error>>()?.into_iter();
+    Ok(query.select(all.filter(|namespace| query.matches(namespace))))
+}
+
+fn missing_vectors() -> Error {
+    Error::invalid("an item came without the list of its vectors")
 }
 
 fn labels(prefix: &str) -> Namespace {
@@ -373,22 +388,33 @@ fn labels(prefix: &str) -> Namespace {
 }
 
 fn item(row: &Row) -> Result<Item, Error> {
-    let (prefix, key): (&str, &str) = (row.get("prefix"), row.get("key"));
-    let value: Json = serde_json::from_str(row.get("value")).map_err(|error| {
+    let (prefix, key): (&str, &str) = (column(row, "prefix")?, column(row, "key")?);
+    let unread = |error: &dyn std::fmt::Display| {
         Error::codec(format_args!("item `{key}` of `{prefix}` cannot be read: {error}"))
-    })?;
+    };
+    let value: Json =
+        serde_json::from_str(column(row, "value")?).map_err(|error| unread(&error))?;
+    let time = |name| {
+        let micros: Option<i64> = column(row, name)?;
+        time(micros).ok_or_else(|| unread(&"its time is none that is understood"))
+    };
     Ok(Item {
         namespace: labels(prefix),
         key: key.to_owned(),
         value: Value::from(value),
-        created_at: time(row.get("created")),
-        updated_at: time(row.get("updated")),
-        score: row.get("score"),
+        created_at: time("created")?,
+        updated_at: time("updated")?,
+        score: column(row, "score")?,
     })
 }
 
-fn time(micros: Option<i64>) -> SystemTime {
-    let since = u64::try_from(micros.unwrap_or_default()).unwrap_or_default();
-    let time = SystemTime::UNIX_EPOCH.checked_add(Duration::from_micros(since));
-    time.unwrap_or(SystemTime::UNIX_EPOCH)
+/// Rows of the other engine may have no time.
+fn time(micros: Option<i64>) -> Option<SystemTime> {
+    let micros = micros.unwrap_or_default();
+    let distance = Duration::from_micros(micros.unsigned_abs());
+    if micros < 0 {
+        SystemTime::UNIX_EPOCH.checked_sub(distance)
+    } else {
+        SystemTime::UNIX_EPOCH.checked_add(distance)
+    }
 }

@@ -1,7 +1,8 @@
-//! Finding items by meaning: vectors, kept by the extension pgvector in the table of the other engine.
+//! Finding items by meaning: vectors, kept by the extension pgvector in the table of LangGraph.
 
 use superstep_checkpoint::{Distance, Error, PutItem, VectorIndex, Vectors};
 
+use crate::checkpointer::read::nth;
 use crate::db::{Db, Statement};
 use crate::failure::Failure;
 use crate::migrate::{self, Plan};
@@ -73,7 +74,8 @@ impl Indexed {
     pub(super) fn nearness(&self, query: &str) -> String {
         let pair = |operator: &str| format!("(v.embedding {operator} {query}::{})", self.kind);
         match self.index.measure() {
-            // The direction of a vector without length is no number to the extension, and as good as any other here.
+            // The direction of a vector without length is not a number to the extension, and as
+            // good as any other here.
             Distance::Cosine => format!("coalesce(nullif(1 - {}, 'NaN'), 0)", pair("<=>")),
             Distance::L2 => format!("-{}", pair("<->")),
             // The extension gives the product below zero, so that less is nearer.
@@ -86,7 +88,7 @@ impl Indexed {
 pub(super) async fn are_there(db: &Db) -> Result<bool, Error> {
     let sql = "SELECT to_regclass('store_vectors') IS NOT NULL";
     let rows = db.read(Statement::new(sql)).await.map_err(told)?;
-    Ok(rows.first().is_some_and(|row| row.get(0)))
+    Ok(rows.first().map(|row| nth(row, 0)).transpose()? == Some(true))
 }
 
 fn told(failure: Failure) -> Error {
@@ -98,9 +100,10 @@ async fn require_extension(db: &Db) -> Result<(), Error> {
             OR EXISTS (SELECT FROM pg_available_extensions WHERE name = 'vector'),
         current_setting('server_version_num')::int / 10000";
     let rows = db.read(Statement::new(sql)).await.map_err(told)?;
-    match rows.first().map(|row| (row.get(0), row.get::<_, i32>(1))) {
-        None | Some((true, _)) => Ok(()),
-        Some((false, version)) => Err(Error::invalid(format_args!(
+    let Some(row) = rows.first() else { return Ok(()) };
+    match (nth(row, 0)?, nth::<i32>(row, 1)?) {
+        (true, _) => Ok(()),
+        (false, version) => Err(Error::invalid(format_args!(
             "finding items by meaning needs the extension `vector` (pgvector), which this PostgreSQL server does not have; \
              install it there, on Debian and Ubuntu with the package `postgresql-{version}-pgvector`"
         ))),
@@ -115,7 +118,7 @@ async fn kind_of_vectors(db: &Db) -> Result<String, Error> {
     let row = rows.first().ok_or_else(|| {
         Error::invalid("the table `store_vectors` has no column `embedding`; it is of another kind")
     })?;
-    Ok(row.get(0))
+    nth(row, 0)
 }
 
 /// A vector as the extension reads it.
@@ -149,7 +152,7 @@ impl Rows {
         self.items.1.push(put.key.clone());
     }
 
-    /// What makes these the vectors of their items, whoever indexed them before.
+    /// The statements that replace the vectors of items.
     pub(super) fn statements<'a>(
         &'a self,
         indexed: Option<&'a Indexed>,

@@ -62,12 +62,12 @@ impl Database {
         true
     }
 
-    pub(crate) async fn saver(&self) -> PostgresSaver {
+    pub(crate) async fn checkpointer(&self) -> PostgresSaver {
         PostgresSaver::connect(self.url()).await.unwrap()
     }
 
-    /// A saver that is told that something is stored before it has reached the disk, for tests in which no machine crashes.
-    pub(crate) async fn unsynced_saver(&self) -> PostgresSaver {
+    /// A checkpointer that is told that something is stored before it has reached the disk, for tests in which no machine crashes.
+    pub(crate) async fn unsynced_checkpointer(&self) -> PostgresSaver {
         let url = self.url();
         let mark = if url.contains('?') { '&' } else { '?' };
         PostgresSaver::connect(format!("{url}{mark}options=-csynchronous_commit%3Doff"))
@@ -130,7 +130,8 @@ impl Line {
         }
     }
 
-    /// The next checkpoint, in which these channels have new values. The line goes on from it once `head` says so.
+    /// The next checkpoint, in which these channels have new values. The line continues from it
+    /// once `head` says so.
     pub(crate) fn next(&mut self, values: &[(&str, Blob)]) -> Put {
         let version = Version::after(self.step.unsigned_abs(), rand());
         for (channel, value) in values {

@@ -21,13 +21,17 @@ use crate::worker::{Opening, Workers};
 use crate::writer::apart;
 use rows::{Found, Near};
 
-/// Keeps items in an SQLite file, in the tables of LangGraph's `SqliteStore`. Clones share their connections.
+/// Stores items in an SQLite file, in the tables of LangGraph's `SqliteStore`. Clones share their
+/// connections.
 ///
-/// - Values are stored as JSON, so what JSON has no form for (bytes, sets, numbers that are none) is refused.
-/// - With an [index](Self::with_index), a search for a query compares the query with every vector of the items that match
-///   otherwise. Vectors go with their item and are replaced with it, unlike in the other engine.
-/// - An item keeps the time it was first put when it is put again, unlike in the other engine.
+/// - Values are stored as JSON, so values that JSON cannot represent (bytes, sets, NaN) are
+///   refused.
+/// - With an [index](Self::with_index), a search for a query compares the query with every vector
+///   of the items that match otherwise. Vectors are deleted and replaced with their item, unlike in
+///   LangGraph.
+/// - An item keeps its creation time when it is put again, unlike in LangGraph.
 #[derive(Clone)]
+#[doc(alias = "AsyncSqliteStore")]
 pub struct SqliteStore {
     workers: Arc<Workers>,
     expiry: Expiry,
@@ -37,10 +41,11 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens a file, making it and its tables if they are not there. It may be that of a saver.
+    /// Opens a file. Creates the file and its tables if they do not exist. It may be the file of a
+    /// checkpointer.
     ///
     /// # Errors
-    /// The file cannot be opened, is no database, or its tables are newer than this program.
+    /// The file cannot be opened, is not a database, or its tables are newer than this program.
     pub async fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         Self::open_with(path, SqliteOptions::default()).await
     }
@@ -55,16 +60,16 @@ impl SqliteStore {
         )))
     }
 
-    /// A database that lives as long as this store and its clones.
+    /// Opens an in-memory database that lives as long as this store and its clones.
     ///
     /// # Errors
-    /// SQLite cannot make one.
+    /// SQLite cannot create it.
     pub async fn in_memory() -> Result<Self, Error> {
         let options = SqliteOptions::default();
         Ok(Self::new(Arc::new(Workers::in_memory(&options, schema::set_up).await?)))
     }
 
-    /// The store in the database of a saver, on its connections.
+    /// The store in the database of a checkpointer, on its connections.
     pub(crate) async fn beside(workers: Arc<Workers>) -> Result<Self, Error> {
         let name = workers.name().to_owned();
         let make = move |db: &Connection| apart(db, || schema::items(db, &name), Result::is_ok)?;
@@ -77,14 +82,14 @@ impl SqliteStore {
         Self { workers, expiry: Expiry::default(), index: None, last }
     }
 
-    /// The same store, with another rule for how long items are kept.
+    /// Sets the time to live of items.
     #[must_use]
     pub fn with_expiry(mut self, expiry: Expiry) -> Self {
         self.expiry = expiry;
         self
     }
 
-    /// The same store, with items that are put from now on found by their meaning.
+    /// Indexes items that are put from now on for semantic search.
     ///
     /// # Errors
     /// The table of vectors cannot be made, or is newer than this program.
@@ -116,7 +121,7 @@ impl Store for SqliteStore {
             let last = self.last.clone();
             return self.workers.write(move |db| batch.run(db, &last)).await;
         }
-        // Whoever only reads does not wait for those who write.
+        // A read does not wait for writers.
         let (answers, read) =
             self.workers.read(move |db| batch.read(db, SystemTime::now())).await?;
         if !read.is_empty() {
@@ -131,7 +136,7 @@ impl Store for SqliteStore {
     }
 }
 
-/// What is asked, with everything that can be prepared outside a transaction.
+/// A query, with everything that can be prepared outside a transaction.
 struct Batch {
     ops: Vec<StoreOp>,
     /// The value of each item to be put.
@@ -168,7 +173,7 @@ impl Batch {
         Ok(answers)
     }
 
-    /// The answers, and the items whose time starts anew because they were read.
+    /// The answers, and the items whose time restarts because they were read.
     fn read(
         &self,
         db: &Connection,
@@ -223,7 +228,7 @@ fn to_json(op: &StoreOp) -> Result<Option<String>, Error> {
     let json = Json::from(value.clone());
     if Value::from(json.clone()) != *value {
         return Err(Error::invalid(format_args!(
-            "the value of item `{key}` is not JSON; bytes, sets and floats that are no number cannot be stored here"
+            "the value of item `{key}` is not JSON; bytes, sets and NaN cannot be stored here"
         )));
     }
     Ok(Some(json.to_string()))

@@ -6,18 +6,19 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use superstep_checkpoint::{
     Distance, Error, Item, Namespace, NamespaceQuery, PutItem, Search, Value, Vectors,
+    wire::UtcTime,
 };
 
 use super::time;
 use crate::error::During;
 
-/// An item, and whether its time can start anew.
+/// An item, and whether its time can start again.
 pub(super) struct Found {
     pub(super) item: Item,
     pub(super) expires: bool,
 }
 
-/// What items are to be near to.
+/// The query of a semantic search.
 pub(super) struct Near<'a> {
     pub(super) query: &'a [f32],
     pub(super) distance: Distance,
@@ -65,7 +66,8 @@ pub(super) fn search(
     let mut rows = statement.query([&prefix, &from, &to]).during(what)?;
     let mut all = Vec::new();
     while let Some(row) = rows.next().during(what)? {
-        // Compared here and not in SQL, which has other ideas of numbers and text, and fails for all on one bad row.
+        // Compared here and not in SQL, which compares numbers and text differently, and fails for
+        // all on one bad row.
         let Some(mut found) = found(row, now)?.filter(|found| search.matches(&found.item)) else {
             continue;
         };
@@ -85,7 +87,7 @@ pub(super) fn search(
     Ok(all.into_iter().skip(search.offset).take(search.limit).collect())
 }
 
-/// The score of the nearest vector of an item; nothing if it has none.
+/// The score of the nearest vector of an item; `None` if it has none.
 fn score(db: &Connection, item: &Item, near: &Near<'_>) -> Result<Option<f64>, Error> {
     let what = || format!("reading the vectors of item `{}`", item.key);
     let sql = "SELECT embedding FROM store_vectors WHERE prefix = ?1 AND key = ?2";
@@ -93,10 +95,17 @@ fn score(db: &Connection, item: &Item, near: &Near<'_>) -> Result<Option<f64>, E
     let mut rows = statement.query([&item.namespace.join("."), &item.key]).during(what())?;
     let mut best: Option<f64> = None;
     while let Some(row) = rows.next().during(what())? {
-        let bytes = row.get_ref(0).during(what())?.as_bytes_or_null().ok().flatten();
-        let numbers = bytes.unwrap_or_default().chunks_exact(4);
-        let vector: Vec<f32> =
-            numbers.map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+        let bytes = row.get_ref(0).during(what())?.as_blob().map_err(|error| {
+            Error::codec(format_args!("a vector of item `{}` cannot be read: {error}", item.key))
+        })?;
+        let (numbers, rest) = bytes.as_chunks::<4>();
+        if !rest.is_empty() {
+            return Err(Error::codec(format_args!(
+                "a vector of item `{}` ends within a number; put the item again",
+                item.key
+            )));
+        }
+        let vector: Vec<f32> = numbers.iter().copied().map(f32::from_le_bytes).collect();
         if vector.len() != near.query.len() {
             return Err(Error::codec(format_args!(
                 "item `{}` was indexed with vectors of {} numbers and the index has {}; put it again",
@@ -122,15 +131,17 @@ pub(super) fn namespaces(
     let mut rows = statement.query([]).during(what)?;
     let mut all = Vec::new();
     while let Some(row) = rows.next().during(what)? {
-        let namespace = labels(row.get_ref(0).during(what)?.as_str().unwrap_or_default());
-        if query.matches(&namespace) && lives(row.get_ref(1).during(what)?, now) {
+        let namespace = labels(&row.get::<_, String>(0).during(what)?);
+        let live = lives(row.get_ref(1).during(what)?, now)
+            .map_err(|error| unread(format_args!("namespace `{}`", namespace.join(".")), &error))?;
+        if live && query.matches(&namespace) {
             all.push(namespace);
         }
     }
     Ok(query.select(all))
 }
 
-/// Starts the time of an item anew.
+/// Starts the time of an item again.
 pub(super) fn refresh(db: &Connection, item: &Item, now: SystemTime) -> Result<(), Error> {
     let what = || format!("keeping item `{}` of the store longer", item.key);
     let (prefix, key) = (item.namespace.join("."), &item.key);
@@ -178,7 +189,7 @@ pub(super) fn put(
                value = excluded.value, created_at = excluded.created_at, \
                updated_at = excluded.updated_at, expires_at = excluded.expires_at, \
                ttl_minutes = excluded.ttl_minutes";
-    // The other engine stores values as bytes, too, and reads either.
+    // LangGraph stores values as bytes, too, and reads either.
     let row = params![
         put.namespace.join("."),
         put.key,
@@ -199,7 +210,7 @@ pub(super) fn delete(db: &Connection, namespace: &[String], key: &str) -> Result
         .during(format_args!("deleting item `{key}`"))
 }
 
-/// The vectors of an item are these from now on, whoever indexed it before.
+/// Replaces the vectors of an item.
 pub(super) fn put_vectors(
     db: &Connection,
     namespace: &[String],
@@ -234,8 +245,10 @@ pub(super) fn sweep(db: &Connection, now: SystemTime) -> Result<usize, Error> {
     let mut statement = db.prepare_cached(sql).during(what)?;
     let mut rows = statement.query([]).during(what)?;
     while let Some(row) = rows.next().during(what)? {
-        if !lives(row.get_ref(2).during(what)?, now) {
-            over.push((row.get(0).during(what)?, row.get(1).during(what)?));
+        let key: String = row.get(1).during(what)?;
+        let live = lives(row.get_ref(2).during(what)?, now);
+        if !live.map_err(|error| unread(format_args!("item `{key}`"), &error))? {
+            over.push((row.get(0).during(what)?, key));
         }
     }
     for (prefix, key) in &over {
@@ -248,10 +261,11 @@ pub(super) fn sweep(db: &Connection, now: SystemTime) -> Result<usize, Error> {
 /// The item of a row, if its time is not over.
 fn found(row: &Row<'_>, now: SystemTime) -> Result<Option<Found>, Error> {
     let what = "reading an item of the store";
-    if !lives(row.get_ref(5).during(what)?, now) {
+    let key: String = row.get(1).during(what)?;
+    let live = lives(row.get_ref(5).during(what)?, now);
+    if !live.map_err(|error| unread(format_args!("item `{key}`"), &error))? {
         return Ok(None);
     }
-    let key: String = row.get(1).during(what)?;
     let value = match row.get_ref(2).during(what)? {
         ValueRef::Text(bytes) | ValueRef::Blob(bytes) => serde_json::from_slice(bytes).ok(),
         ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) => None,
@@ -261,7 +275,7 @@ fn found(row: &Row<'_>, now: SystemTime) -> Result<Option<Found>, Error> {
     })?;
     let when = |at| match row.get_ref(at).during(what)? {
         ValueRef::Null => Ok(SystemTime::UNIX_EPOCH),
-        text => text.as_str().ok().and_then(time::from_text).ok_or_else(|| {
+        text => text.as_str().ok().and_then(UtcTime::parse).ok_or_else(|| {
             Error::codec(format_args!(
                 "item `{key}` of the store cannot be read: its time is none that is understood"
             ))
@@ -281,9 +295,15 @@ fn found(row: &Row<'_>, now: SystemTime) -> Result<Option<Found>, Error> {
 }
 
 /// Whether what ends at this time, if at all, is still there.
-fn lives(expires: ValueRef<'_>, now: SystemTime) -> bool {
-    let until = expires.as_str_or_null().ok().flatten().and_then(time::from_text);
-    until.is_none_or(|until| now < until)
+fn lives(expires: ValueRef<'_>, now: SystemTime) -> Result<bool, Error> {
+    let Some(text) = expires.as_str_or_null().map_err(Error::codec)? else { return Ok(true) };
+    let until = UtcTime::parse(text)
+        .ok_or_else(|| Error::codec(format_args!("`{text}` is no time that is understood")))?;
+    Ok(now < until)
+}
+
+fn unread(what: impl std::fmt::Display, error: &Error) -> Error {
+    Error::codec(format_args!("the end of {what} of the store cannot be read: {error}"))
 }
 
 fn labels(prefix: &str) -> Namespace {

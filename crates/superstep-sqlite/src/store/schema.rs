@@ -1,4 +1,4 @@
-//! The tables of the store, step by step as the other engine makes them.
+//! The tables of the store, step by step as LangGraph makes them.
 
 use rusqlite::Connection;
 use superstep_checkpoint::Error;
@@ -54,12 +54,11 @@ fn take_steps(db: &Connection, name: &str, table: &str, steps: &[&str]) -> Resul
     db.execute_batch(&first).during(what())?;
     let last = format!("SELECT coalesce(max(v), -1) FROM {table}");
     let taken: i64 = db.query_row(&last, [], |row| row.get(0)).during(what())?;
-    let known = steps.len() as i64;
-    if taken >= known {
+    let known = i64::try_from(steps.len()).map_err(Error::invalid)?.saturating_sub(1);
+    if taken > known {
         return Err(Error::invalid(format_args!(
             "the store in `{name}` was set up by a newer version (`{table}` has step {taken}, and the last one known here \
-             is {}); update superstep",
-            known - 1
+             is {known}); update superstep"
         )));
     }
     for (number, step) in (0..).zip(steps).filter(|(number, _)| *number > taken) {

@@ -195,7 +195,7 @@ fn what_is_not_on_the_disk_gets_there_soon() {
     assert!(writer.behind.is_none());
 }
 
-/// Nobody waits for it who could be told, so the next one is, and it must not be forgotten.
+/// No caller waits for the error, so the next one must get it.
 #[test]
 fn what_could_not_be_brought_to_the_disk_is_told_and_tried_again() {
     let (db, log) = (database(), Log::new("gone"));

@@ -76,10 +76,10 @@ impl Line {
         put
     }
 
-    pub(crate) async fn put(&mut self, saver: &SqliteSaver) -> CheckpointId {
+    pub(crate) async fn put(&mut self, checkpointer: &SqliteSaver) -> CheckpointId {
         let put = self.next();
         let id = put.checkpoint.id;
-        saver.put(put).await.expect("stored");
+        checkpointer.put(put).await.expect("stored");
         self.head = Some(id);
         id
     }

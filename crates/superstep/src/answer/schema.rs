@@ -1,11 +1,11 @@
-//! Whether an answer fits the JSON schema that came with a question, as far as that can be said in a few lines.
+//! Checks an answer against the JSON schema of its question. Supports the common keywords only.
 
 use superstep_checkpoint::Value;
 
-/// How deep a schema is followed; a reference may lead in a circle.
+/// The depth limit for references, which may form a cycle.
 const DEPTH_MAX: usize = 32;
 
-/// Why `value` does not fit. Words of a schema that are not known here do not keep an answer out.
+/// Returns why `value` does not fit. Unknown schema keywords are ignored.
 pub(super) fn check(schema: &Value, value: &Value) -> Result<(), String> {
     fits(schema, schema, value, "the answer", 0)
 }
@@ -75,7 +75,7 @@ fn fits(root: &Value, schema: &Value, value: &Value, at: &str, depth: usize) -> 
     Ok(())
 }
 
-/// What a reference inside the schema leads to.
+/// Resolves a reference inside the schema.
 fn find<'a>(root: &'a Value, reference: &str) -> Option<&'a Value> {
     reference.strip_prefix("#/")?.split('/').try_fold(root, |at, key| at.get(key))
 }
@@ -89,7 +89,7 @@ fn is_of(kind: &str, value: &Value) -> bool {
         "string" => value.as_str().is_some(),
         "array" => value.as_list().is_some(),
         "object" => value.as_map().is_some(),
-        // Not a kind of JSON, so nothing that could be checked.
+        // Not a JSON type, so there is nothing to check.
         _ => true,
     }
 }

@@ -37,20 +37,20 @@ mod sync;
 mod task;
 mod watch;
 
-pub(crate) use drive::answer::OpenThread;
-pub(crate) use drive::driver::{
-    CommandInput, Finish, How, Input, Opening, Resume, drive, value_input,
-};
+pub(crate) use drive::claim::OpenThread;
+pub(crate) use drive::driver::{Finish, How, drive};
 pub(crate) use drive::live::Life;
+pub(crate) use drive::opening::{CommandInput, Input, Opening, Resume, value_input};
 pub use drive::run::CheckpointIds;
 pub(crate) use drive::run::{Context, Replay, Run};
 pub(crate) use kernel::head::{StartValue, Write};
+pub(crate) use kernel::join::JoinSpec;
 pub(crate) use kernel::layout::{
     ControlKind, ControlSpec, END, Layout, NodeDef, Reads, START, TASKS, needed_context,
 };
 pub(crate) use outside::snapshot::{Look, Seen, look};
 pub(crate) use outside::update::{Change, ChangeValue, UpdateRequest, update};
-pub(crate) use step::attempt::{Ran, TaskFuture, retry_after, run_watched};
+pub(crate) use step::attempt::{Ran, TaskFuture, next_attempt, run_watched, started};
 pub(crate) use step::cached::{
     cache_ns, keep as keep_cached, look_up as look_up_cached, missed as missed_cached,
 };
@@ -58,8 +58,9 @@ pub(crate) use step::output::not_an_update;
 pub(crate) use step::superstep::Started;
 pub(crate) use step::superstep::lock;
 pub(crate) use stored::ids::node_names;
+pub(crate) use task::calls::Inflight;
+pub(crate) use task::handle::Suspension;
 pub use task::handle::Task;
-pub(crate) use task::handle::{Inflight, Suspension};
 pub use task::interrupt::Asking;
 pub(crate) use task::probe::Attempt;
 #[cfg(feature = "testing")]

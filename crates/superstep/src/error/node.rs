@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use super::{Causes, Code, RunError};
 
-/// Why a node failed: any error, and whether trying again may help.
+/// Why a node failed: any error, and whether a retry may help.
 ///
-/// Like `anyhow::Error` it is not itself a `std::error::Error`, which is what lets `?` take everything: errors, texts,
-/// boxed errors.
+/// Like `anyhow::Error` it does not implement `std::error::Error`, so that `?` converts everything
+/// into it: errors, texts, boxed errors.
 ///
 /// The causes of the error are kept. `{error}` is its own text, `{error:#}` adds those of its causes, and `{error:?}` its
 /// [kind](Self::kind) as well. A stored error has the same texts when it is read back, but not the types.
@@ -29,22 +29,22 @@ enum Cause {
     Any(Box<dyn StdError + Send + Sync>),
     Run(RunError),
     Text(String),
-    /// An error that others hold too, under another name.
+    /// A shared error under another name.
     Shared(NodeError),
 }
 
 impl NodeError {
-    /// A failure with this text that trying again will not mend.
+    /// A permanent failure with this text: a retry does not help.
     pub fn permanent(cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         Self::build(Cause::Any(cause.into()), "Error", false)
     }
 
-    /// A failure that may be gone when the node is tried again.
+    /// A transient failure: a retry may help.
     pub fn transient(cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         Self::build(Cause::Any(cause.into()), "Error", true)
     }
 
-    /// The same error under a name of its own, by which retry policies and error handlers can know it.
+    /// Gives the error a name that retry policies and error handlers can match.
     #[must_use]
     pub fn named(self, kind: impl Into<Cow<'static, str>>) -> Self {
         match Arc::try_unwrap(self.inner) {
@@ -62,7 +62,7 @@ impl NodeError {
         &self.inner.kind
     }
 
-    /// Whether trying again may help.
+    /// Whether a retry may help.
     pub fn is_transient(&self) -> bool {
         self.inner.transient
     }
@@ -72,10 +72,10 @@ impl NodeError {
         self.inner.code
     }
 
-    /// The error inside, or the first of its causes, that is an `E`.
+    /// The inner error, or the first of its causes, that is an `E`.
     ///
-    /// Errors of graphs that ran inside the node are searched too, down to the error of the node that failed. An
-    /// `anyhow::Error` hides the type of the error it was made from unless that was given a context.
+    /// Errors of subgraphs are searched too, down to the error of the node that failed. An
+    /// `anyhow::Error` hides the type of its inner error unless it has a context.
     pub fn downcast_ref<E: StdError + 'static>(&self) -> Option<&E> {
         match &self.inner.cause {
             Cause::Any(error) => find(&**error),
@@ -85,7 +85,7 @@ impl NodeError {
         }
     }
 
-    /// What caused the error: the source of the error inside.
+    /// The source of the inner error.
     pub fn source(&self) -> Option<&(dyn StdError + 'static)> {
         match &self.inner.cause {
             Cause::Any(error) => error.source(),
@@ -147,7 +147,7 @@ impl NodeError {
         Self::text(kind, text, false)
     }
 
-    /// The error that was stored as this text, by us or by another engine.
+    /// Parses a stored error, written by superstep or LangGraph.
     pub(crate) fn from_stored(stored: String) -> Self {
         let kind = stored.split(|c: char| !c.is_alphanumeric() && c != '_').next();
         let kind = kind.unwrap_or_default().to_owned();
@@ -159,7 +159,7 @@ impl NodeError {
         Self::permanent(StoredError::parse(&inside.unwrap_or(stored))).named(kind)
     }
 
-    /// The text under which the error is stored, in the form another engine reads.
+    /// The stored text of the error, in LangGraph's form.
     pub(crate) fn stored(&self) -> String {
         stored(self.kind(), &self.to_string(), self.causes())
     }
@@ -250,7 +250,7 @@ impl<E: Into<Box<dyn StdError + Send + Sync>>> From<E> for NodeError {
     }
 }
 
-/// The default rule of what is worth another attempt: everything, except errors that say the same thing each time.
+/// The default retry rule: every error, except those that will be the same each time.
 fn may_pass(error: &(dyn StdError + Send + Sync + 'static)) -> bool {
     use std::io::ErrorKind::{
         BrokenPipe, ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted,

@@ -8,28 +8,29 @@ use superstep_checkpoint::{CheckpointId, Interrupt, TaskId};
 
 use super::{Causes, Code, NodeError};
 
-/// What a run, or a look at a thread, can end with besides its result.
+/// Why a run, or a read of a thread, failed.
 ///
 /// `{error}` says what happened in one clause; `{error:#}` adds the causes, as [`source`](StdError::source) gives them. The
 /// error of a failed node is in [`RunError::Node`], where [`NodeError::downcast_ref`] finds its type.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum RunError {
-    /// A node failed, and neither a retry nor an error handler mended it.
+    /// A node failed, and no retry or error handler recovered it.
     Node {
         /// The node.
         node: Arc<str>,
         /// The task that ran it.
         task: TaskId,
-        /// What the task was dispatched with: the beginning of it as JSON, at most 80 characters. `None` for a node that was
-        /// not dispatched.
+        /// The argument of the dispatch: at most 80 characters of its JSON. `None` for a node that
+        /// was not dispatched.
         arg: Option<Arc<str>>,
         /// Why.
         error: NodeError,
     },
     /// Writes of a superstep could not be applied; the superstep can be run again.
+    #[doc(alias = "InvalidUpdateError")]
     InvalidUpdate {
-        /// What was wrong, naming channel and nodes.
+        /// The reason, with channel and nodes.
         message: String,
         /// The code, if the error has one.
         code: Option<Code>,
@@ -43,24 +44,32 @@ pub enum RunError {
         /// What the reducer said.
         message: String,
     },
-    /// The run took as many supersteps as it was allowed and had not come to its end by then.
+    /// The run reached the limit of supersteps before it was done.
     #[doc(alias = "GraphRecursionError")]
     RecursionLimit {
         /// The limit.
         limit: u64,
     },
-    /// There was nothing to run: no input on a thread that has not begun, or an empty command.
+    /// Nothing is left to run, but joins have some of the sources they need and can get no other in this run. What the run did
+    /// is stored. A [`Join`](crate::Join) that a later run is to fill says so with
+    /// [`across_runs`](crate::Join::across_runs).
+    UnfilledJoin {
+        /// The joins.
+        joins: Vec<UnfilledJoin>,
+    },
+    /// There was nothing to run: a new thread needs input, and a command must not be empty.
+    #[doc(alias = "EmptyInputError")]
     EmptyInput(String),
-    /// What was asked cannot be done, and nothing was changed.
+    /// The request is invalid, and nothing was changed.
     Invalid(String),
     /// Answers that do not fit the open questions; nothing was changed.
     Resume {
-        /// What is wrong with the answers.
+        /// Why the answers are refused.
         message: String,
         /// The questions that are open.
         pending: Vec<Interrupt>,
     },
-    /// The addressed checkpoint is not there.
+    /// The addressed checkpoint does not exist.
     UnknownCheckpoint {
         /// The thread.
         thread: Arc<str>,
@@ -84,11 +93,11 @@ pub enum RunError {
     Stale {
         /// The thread.
         thread: Arc<str>,
-        /// What does not fit.
+        /// The mismatch.
         problems: Vec<String>,
     },
-    /// Another run on the thread is alive in this process. Nothing was read or changed: an answer that came with the run is
-    /// not stored, and its question is still open.
+    /// Another run of the thread is active in this process. Nothing was read or changed: an answer
+    /// passed to this run is not stored, and its question is still open.
     #[non_exhaustive]
     Busy {
         /// The thread.
@@ -96,18 +105,49 @@ pub enum RunError {
         /// When the other run began.
         since: SystemTime,
     },
-    /// Another writer was first: it runs the thread, or has moved it on. What this run did since its last checkpoint is
-    /// not stored.
+    /// Another process runs the thread or has stored a newer checkpoint. What this run did since
+    /// its last checkpoint is not stored.
     Conflict {
         /// The thread.
         thread: Arc<str>,
-        /// What storage said.
+        /// The error of the storage.
         source: Arc<superstep_checkpoint::Error>,
     },
     /// The cache failed, and a policy says that it must not ([`CachePolicy::strict`](crate::CachePolicy::strict)).
     Cache(Arc<superstep_checkpoint::Error>),
     /// Storage failed.
     Checkpoint(Arc<superstep_checkpoint::Error>),
+}
+
+/// A join that has some of the sources it needs, and can get no other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UnfilledJoin {
+    /// The node that the join leads to.
+    pub node: Arc<str>,
+    /// How many sources the join needs.
+    pub needed: usize,
+    /// The sources that have run since the join last fired.
+    pub arrived: Vec<Arc<str>>,
+    /// The sources that have not.
+    pub missing: Vec<Arc<str>>,
+}
+
+impl fmt::Display for UnfilledJoin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = |names: &[Arc<str>]| {
+            let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+            names.join(", ")
+        };
+        let Self { node, needed, arrived, missing } = self;
+        write!(f, "node `{node}` still waits: its join needs ")?;
+        if *needed == arrived.len() + missing.len() {
+            write!(f, "{} and {}", names(arrived), names(missing))?;
+        } else {
+            write!(f, "{needed} of {}, {}", names(arrived), names(missing))?;
+        }
+        write!(f, ", and only {} ran", names(arrived))
+    }
 }
 
 impl fmt::Display for RunError {
@@ -135,6 +175,16 @@ impl fmt::Display for RunError {
                  its end; raise the limit with `recursion_limit`, or continue the thread with no \
                  input"
             ),
+            Self::UnfilledJoin { joins } => {
+                let joins: Vec<_> = joins.iter().map(ToString::to_string).collect();
+                write!(
+                    f,
+                    "nothing is left to run, but {}; let every way lead to the missing nodes, need \
+                     fewer of them with `Join::any` or `Join::at_least`, or let a later run bring \
+                     them with `Join::across_runs`",
+                    joins.join("; ")
+                )
+            }
             Self::EmptyInput(message) | Self::Invalid(message) => f.write_str(message),
             Self::UnknownCheckpoint { thread, id } => {
                 write!(f, "thread `{thread}` has no checkpoint {id}")
@@ -198,13 +248,14 @@ impl RunError {
         }
     }
 
-    /// The name under which the reference knows this error; for a failed node, the name of its error.
+    /// LangGraph's name for this error; for a failed node, the name of its error.
     pub fn kind(&self) -> Cow<'_, str> {
         match self {
             Self::Node { error, .. } => error.kind().into(),
             Self::InvalidUpdate { .. } => "InvalidUpdateError".into(),
             Self::Reducer { .. } => "TypeError".into(),
             Self::RecursionLimit { .. } => "GraphRecursionError".into(),
+            Self::UnfilledJoin { .. } => "UnfilledJoinError".into(),
             Self::EmptyInput(_) => "EmptyInputError".into(),
             Self::Invalid(_) | Self::UnknownCheckpoint { .. } | Self::Stale { .. } => {
                 "ValueError".into()
@@ -219,7 +270,7 @@ impl RunError {
         }
     }
 
-    /// The text under which the error is stored, in the form another engine reads.
+    /// The stored text of the error, in LangGraph's form.
     pub(crate) fn stored(&self) -> String {
         super::node::stored(&self.kind(), &self.to_string(), Causes::of(self))
     }

@@ -1,6 +1,5 @@
 use std::fmt;
 use std::future::{Future, IntoFuture};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -15,18 +14,18 @@ use tokio::sync::oneshot;
 
 use crate::engine::{
     Attempt, Inflight, Ran, Started, Suspension, Task, TaskFuture, Write, cache_key, keep_cached,
-    look_up_cached, missed_cached, names, retry_after, run_watched,
+    look_up_cached, missed_cached, names, next_attempt, run_watched, started,
 };
 use crate::engine::{CachePolicy, RetryPolicy, TimeoutPolicy};
-use crate::error::{NodeError, panic_text};
+use crate::error::NodeError;
 use crate::state::Payload;
 
-/// What a recorded call may return.
+/// A result type of recorded calls.
 pub trait Recordable: Serialize + DeserializeOwned + Clone + Send + Sync + 'static {}
 
 impl<T: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Recordable for T {}
 
-/// A `Result`, taken apart: what a function that is made a recorded call returns.
+/// A `Result` type, split into its two types: what the function of a recorded call returns.
 #[diagnostic::on_unimplemented(
     message = "a recorded call returns a `Result`, not `{Self}`",
     note = "return `Result<T, NodeError>`"
@@ -53,9 +52,11 @@ pub fn arguments(args: &impl Serialize) -> Result<Value, Error> {
 
 type Make<'a, T> = Box<dyn Fn(Task) -> TaskFuture<'a, T> + Send + Sync + 'a>;
 
-/// A call whose result is recorded: after a pause or a crash it returns the record instead of running again.
+/// A call whose result is recorded: after an interrupt or a crash it returns the recorded result
+/// instead of running again.
 ///
-/// Made by [`Task::call`]; await it. A call that has begun must be awaited to its end, or [spawned](Self::spawn).
+/// Made by [`Task::call`]; await it. A call that has started must be awaited to completion, or
+/// [spawned](Self::spawn).
 #[must_use = "a call does nothing until it is awaited or spawned"]
 pub struct Call<'a, T> {
     caller: Task,
@@ -95,10 +96,14 @@ impl<T> fmt::Debug for Call<'_, T> {
 }
 
 impl Task {
-    /// A recorded call: `function` runs at most once to success for this task, whatever happens in between.
+    /// A recorded call: `function` succeeds at most once for this task, across interrupts, crashes
+    /// and retries.
     ///
-    /// Calls are known by their name and the order in which they are made, so a node must make the same calls when it
+    /// Calls are told apart by their name and the order in which they are made, so a node must make the same calls when it
     /// runs again with the same input and answers.
+    ///
+    /// `function` is an [`Fn`] because it may run several times, after a crash or a failed attempt. Clone what it consumes:
+    /// `task.call("send", || send(client.clone()))`.
     #[doc(alias = "task")]
     pub fn call<'a, F, R, T, E>(&self, name: impl Into<Arc<str>>, function: F) -> Call<'a, T>
     where
@@ -136,22 +141,23 @@ impl Task {
 }
 
 impl<'a, T: Recordable> Call<'a, T> {
-    /// The arguments of the call: shown in streams, the key of its cached result, and compared when the call returns its
-    /// record. If they are others by then, the record belongs to another call, and the node fails instead of going on
-    /// with it.
+    /// The arguments of the call: shown in streams, the key of its cached result, and compared when
+    /// the call returns its record. If they differ, the record belongs to another call, and the
+    /// node fails.
     ///
-    /// If they cannot be made data, the call fails without running.
+    /// If they cannot be serialized, the call fails without running.
     pub fn args(self, args: impl Serialize) -> Self {
         self.recorded_args(to_value(&args))
     }
 
-    /// As [`args`](Self::args), with [arguments](arguments) that are data already, or why they are not.
+    /// As [`args`](Self::args), with [arguments](arguments) that are already serialized, or the
+    /// serialization error.
     pub fn recorded_args(mut self, args: Result<Value, Error>) -> Self {
         self.args = Some(args.and_then(Args::new));
         self
     }
 
-    /// The key that this call can hand to the outside world, the same each time it runs. See
+    /// An idempotency key for external services, the same each time this call runs. See
     /// [`Task::idempotency_key`].
     pub fn idempotency_key(&self) -> String {
         self.caller.child(self.name.clone(), self.index).idempotency_key()
@@ -187,13 +193,14 @@ impl<'a, T: Recordable> Call<'a, T> {
         self
     }
 
-    /// Uses a result again that an equal call had before, on any thread, if the graph has a cache.
+    /// Reuses the result of an equal earlier call, on any thread, if the graph has a cache.
     pub fn cache(mut self, policy: CachePolicy) -> Self {
         self.cache = Some(policy);
         self
     }
 
-    /// Runs the call, or finds its record. Nothing comes back if it stopped to ask: then the caller has stopped, too.
+    /// Runs the call, or returns its record. Returns `None` if the call is interrupted: then the
+    /// caller is, too.
     async fn run(self, inflight: Inflight) -> Option<Result<T, NodeError>> {
         match self.run_or_replay().await {
             Ok(Ran::Returned(value)) => Some(Ok(value)),
@@ -228,10 +235,9 @@ impl<'a, T: Recordable> Call<'a, T> {
             self.check_args(&task)?;
             return Err(error);
         }
-        let key = self.cache_key(&task)?;
-        if let Some(returned) =
-            self.cached(key.as_ref(), superstep.setting.run.cache.as_ref()).await?
-        {
+        let cache = superstep.setting.cache();
+        let key = cache.map(|_| self.cache_key(&task)).transpose()?.flatten();
+        if let Some(returned) = self.cached(key.as_ref(), cache).await? {
             self.keep(&task, vec![(names::RETURN, returned.clone())]).await?;
             let writes = [Write::Return(Payload::new(returned.clone()))];
             superstep.setting.emitter.update(&task, None, &writes, true)?;
@@ -261,7 +267,7 @@ impl<'a, T: Recordable> Call<'a, T> {
                     stored.push((names::RESUME, Value::List(answers)));
                 }
                 self.keep(&task, stored).await?;
-                if let (Some(key), Some(cache)) = (key, &superstep.setting.run.cache) {
+                if let (Some(key), Some(cache)) = (key, cache) {
                     let ttl = self.cache.as_ref().and_then(|policy| policy.ttl);
                     let kept = vec![(names::RETURN.into(), Blob::from_value(&returned)?)];
                     keep_cached(cache, key, kept, ttl, self.is_strict()).await?;
@@ -290,7 +296,7 @@ impl<'a, T: Recordable> Call<'a, T> {
         }
     }
 
-    /// A call whose result has no stored form has failed: nobody could ever find its record.
+    /// A call whose result cannot be stored has failed: it would have no record.
     fn storable(&self, ended: Result<Ran<T>, NodeError>) -> Result<Ran<T>, NodeError> {
         if let Ok(Ran::Returned(value)) = &ended
             && let Err(error) = to_value(value).and_then(|value| Blob::from_value(&value))
@@ -305,7 +311,8 @@ impl<'a, T: Recordable> Call<'a, T> {
         self.cache.as_ref().is_some_and(|policy| policy.strict)
     }
 
-    /// The result that an equal call had before. One that cannot be read, or is of another type, is none.
+    /// The cached result of an equal call. One that cannot be read, or has another type, counts as
+    /// missing.
     async fn cached(
         &self,
         key: Option<&CacheKey>,
@@ -372,10 +379,6 @@ impl<'a, T: Recordable> Call<'a, T> {
 
     fn cache_key(&self, task: &Task) -> Result<Option<CacheKey>, NodeError> {
         let Some(policy) = &self.cache else { return Ok(None) };
-        // As for nodes: a graph inside another does not use its cache.
-        if !task.inner.superstep.setting.ns.is_empty() {
-            return Ok(None);
-        }
         let ns = vec!["__pregel_ns_writes".to_owned(), "task".to_owned(), task.name().to_owned()];
         let key = cache_key(&self.shown_args()?, policy)
             .map_err(|error| self.unrecordable("arguments", &error))?;
@@ -387,9 +390,8 @@ impl<'a, T: Recordable> Call<'a, T> {
         loop {
             task.begin_attempt(attempt);
             let watched = Attempt::begins(task, false);
-            let start = AssertUnwindSafe(|| (self.make)(task.clone()));
-            let ended = match catch_unwind(start) {
-                Err(panic) => Err(NodeError::panicked(task.name(), &panic_text(&*panic))),
+            let ended = match started(task.name(), || (self.make)(task.clone())) {
+                Err(panicked) => Err(panicked),
                 Ok(future) => run_watched(future, task, self.timeout).await,
             };
             watched.ends(task, (&ended).into()).await;
@@ -397,15 +399,15 @@ impl<'a, T: Recordable> Call<'a, T> {
                 Ok(ran) => return Ok(ran),
                 Err(error) => error,
             };
-            tokio::time::sleep(retry_after(&self.retry, error, task)?).await;
-            attempt += 1;
+            attempt = next_attempt(&self.retry, error, task).await?;
         }
     }
 
-    /// Stores what the call did before anybody is told.
+    /// Stores the result before the caller sees it.
     async fn keep(&self, task: &Task, writes: Vec<(&'static str, Value)>) -> Result<(), NodeError> {
         let superstep = &task.inner.superstep;
-        let (Some(saver), Some(thread)) = (&superstep.setting.saver, &superstep.setting.run.thread)
+        let (Some(checkpointer), Some(thread)) =
+            (&superstep.setting.checkpointer, &superstep.setting.run.thread)
         else {
             return Ok(());
         };
@@ -425,7 +427,7 @@ impl<'a, T: Recordable> Call<'a, T> {
             return Ok(());
         }
         let (ns, checkpoint) = (&superstep.setting.ns, superstep.checkpoint);
-        match saver.put_writes(thread, ns, checkpoint, writes).await {
+        match checkpointer.put_writes(thread, ns, checkpoint, writes).await {
             Ok(()) => Ok(()),
             Err(error) => {
                 superstep.fail_run(error.into());
@@ -435,10 +437,10 @@ impl<'a, T: Recordable> Call<'a, T> {
     }
 }
 
-/// How a call of a workflow ends that has not begun when the run is asked to stop.
+/// Stops a call of a workflow that has not started when a drain is requested.
 ///
-/// A workflow is one superstep, so a drain that waited for its end would wait for everything that is left to do. A node of a
-/// graph makes all its calls: its superstep is to complete.
+/// A workflow is one superstep, so a drain that completed the superstep would run all remaining
+/// work. A node of a graph makes all its calls, because its superstep completes.
 fn drained<T>(call: &Task) -> Option<Ran<T>> {
     let setting = &call.inner.superstep.setting;
     let reason = setting.run.control.drain_reason().filter(|_| setting.layout.single)?;
@@ -446,27 +448,29 @@ fn drained<T>(call: &Task) -> Option<Ran<T>> {
     Some(Ran::Suspended(Box::new(suspension)))
 }
 
-/// What arguments come to: enough to tell them from others.
+/// A digest of the arguments, to compare them.
 fn fingerprint(args: &Value) -> Result<Value, Error> {
     let blob = Blob::from_value(args)?;
     Ok(Value::from(format!("{:032x}", xxhash_rust::xxh3::xxh3_128(blob.bytes()))))
 }
 
-/// Where the arguments of a call are kept: under an id that no task has, so that other engines pass them over.
+/// The id under which the arguments of a call are stored. No task has it, so LangGraph ignores
+/// them.
 fn args_id(call: TaskId) -> TaskId {
     let place = [call.as_bytes(), names::ARGS.as_bytes()].concat();
     TaskId::from_bytes(xxhash_rust::xxh3::xxh3_128(&place).to_be_bytes())
 }
 
 impl<T: Recordable> Call<'static, T> {
-    /// Starts the call now, beside the node. The superstep waits for it even if nobody else does.
+    /// Starts the call now, concurrently with the node. The superstep waits for it even if nothing
+    /// awaits it.
     pub fn spawn(self) -> Spawned<T> {
         let (tell, told) = oneshot::channel();
         let superstep = self.caller.inner.superstep.clone();
         let inflight = self.caller.enter();
         let future = Box::pin(async move {
             if let Some(result) = self.run(inflight).await {
-                // Nobody may be listening any more; the result is recorded all the same.
+                // The receiver may be gone; the result is recorded anyway.
                 let _ = tell.send(result);
             }
         });
@@ -491,10 +495,10 @@ impl<'a, T: Recordable> IntoFuture for Call<'a, T> {
     }
 }
 
-/// A recorded call that runs beside the node. Await it for the result.
+/// A recorded call that runs concurrently with the node. Await it for the result.
 #[derive(Debug)]
 pub struct Spawned<T> {
-    /// Nothing if the call stopped to ask: then there is nothing to wait for any more.
+    /// `None` if the call is interrupted.
     told: Option<oneshot::Receiver<Result<T, NodeError>>>,
 }
 
@@ -506,7 +510,8 @@ impl<T> Future for Spawned<T> {
         match Pin::new(told).poll(cx) {
             Poll::Ready(Ok(result)) => Poll::Ready(result),
             Poll::Ready(Err(_)) => {
-                // The call stopped to ask, and so will this task, when all its other calls have ended.
+                // The call is interrupted, and this task will be when all its other calls have
+                // ended.
                 self.told = None;
                 Poll::Pending
             }

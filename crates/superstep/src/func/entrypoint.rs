@@ -21,8 +21,9 @@ use super::workflow::{PREVIOUS, Workflow};
 
 /// A workflow that is a plain async function of an input and a [`Task`], with recorded calls inside.
 ///
-/// The function is the one node of a graph. It runs again from its first line after a pause or a crash; what its recorded
-/// calls returned is kept. `I` is what it takes, `O` what it returns.
+/// The function is the one node of a graph. It runs again from its first line after an interrupt or
+/// a crash; recorded calls return their recorded results. `I` is its input type, `O` its result
+/// type.
 ///
 /// ```
 /// use superstep::func::Entrypoint;
@@ -63,9 +64,9 @@ pub struct Final<V, P> {
     pub save: P,
 }
 
-/// What a workflow may return: a value, or a [`Final`].
+/// A return type of workflows: a value, or a [`Final`].
 pub trait IntoFinal {
-    /// What a run of the workflow returns.
+    /// The result type of the workflow.
     type Output;
 
     /// The result, and what is remembered.
@@ -129,21 +130,21 @@ where
         self
     }
 
-    /// What the workflow remembers when it runs inside another graph.
+    /// Sets the workflow's memory when it is a subgraph.
     #[must_use]
     pub fn memory(mut self, memory: Memory) -> Self {
         self.memory = memory;
         self
     }
 
-    /// Says that the workflow calls this graph, so that snapshots show it.
+    /// Declares that the workflow calls this graph, so that snapshots show it.
     #[must_use]
     pub fn calls<T: State, P>(mut self, graph: &CompiledGraph<T, P>) -> Self {
         self.inner = Some(graph.inner().clone());
         self
     }
 
-    /// Makes the workflow ready to run.
+    /// Compiles the workflow.
     pub fn compile(self) -> CompiledGraph<Workflow<I>, O> {
         let compiled = Compiled {
             breakpoints: Breakpoints::default(),
@@ -151,13 +152,13 @@ where
             memory: self.memory,
             warnings: Vec::new(),
             edges: Vec::new(),
-            saver: None,
+            checkpointer: None,
             store: None,
             cache: None,
             layout: Arc::new(self.layout()),
         };
         CompiledGraph::new(Arc::new(compiled), |flow| match flow.result() {
-            // A workflow that has returned nothing yet, or one that returns what is null as data.
+            // A workflow that has not returned yet, or whose result serializes to null.
             Value::Null => Ok(from_value(Value::Null).ok()),
             result => from_value(result.clone()).map(Some),
         })
@@ -200,6 +201,8 @@ where
             rank: vec![0],
             triggered: vec![vec![0]],
             deferred: Vec::new(),
+            joins: Vec::new(),
+            partial_joins: Vec::new(),
             slot_by_name: names.iter().enumerate().map(|(at, name)| ((*name).into(), at)).collect(),
             branch_of: vec![None],
             output: vec![0],

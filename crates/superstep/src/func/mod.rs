@@ -1,7 +1,7 @@
 //! Recorded calls, and workflows that are plain functions.
 //!
-//! A workflow is an async function; what must not happen twice stands in recorded calls. `#[task]` makes a call of a
-//! function, `#[entrypoint]` a workflow:
+//! A workflow is an async function; put what must not happen twice into recorded calls. `#[task]`
+//! makes a function a recorded call, `#[entrypoint]` makes it a workflow:
 //!
 //! ```
 //! use superstep::prelude::*;
@@ -32,7 +32,7 @@
 //! The workflow takes and returns types of your own, which have to implement `Serialize` and `Deserialize`. `start` runs it with an
 //! input, `resume` answers, and `invoke(())` continues a workflow that has stopped.
 //!
-//! Both only save typing: [`Task::call`](crate::Task::call) and [`Entrypoint::new`] do the same by hand.
+//! Without macros, use [`Task::call`](crate::Task::call) and [`Entrypoint::new`].
 
 mod call;
 mod entrypoint;

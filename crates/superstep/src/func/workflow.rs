@@ -20,7 +20,7 @@ pub struct Workflow<I> {
 }
 
 impl<I> Workflow<I> {
-    /// What the workflow returned when it last ran to its end on this thread; null before.
+    /// The result of the workflow's last complete run on this thread; null before.
     pub fn result(&self) -> &Value {
         &self.result
     }

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::compiled::Shape;
+use super::join::{EdgeSource, Join, Source};
 use crate::engine::{At, BreakAt, Breakpoints};
 use crate::engine::{CachePolicy, NodeOptions, RetryPolicy, TimeoutPolicy};
 use crate::engine::{Compiled, Memory};
@@ -10,12 +11,14 @@ use crate::engine::{END, START};
 use crate::node::{AnyNode, AnyRouter, IntoNode, IntoRouter, Node, View};
 use crate::state::{Schema, State};
 
-/// A graph that is being declared.
+/// Builds a graph.
 ///
-/// Nodes are functions, edges say which node comes after which. Options such as [`retry`](Self::retry) are about the node
-/// that was added last. Nothing is checked before [`compile`](Self::compile), which reports every problem at once.
+/// Nodes are functions, edges say which node comes after which. Options such as
+/// [`retry`](Self::retry) apply to the node that was added last. Nothing is checked before
+/// [`compile`](Self::compile), which reports every problem at once.
 ///
-/// Names are texts because they are stored in checkpoints: renaming a function must not orphan a thread.
+/// Names are strings because they are stored in checkpoints: renaming a function must not orphan a
+/// thread.
 ///
 /// ```
 /// use superstep::prelude::*;
@@ -41,7 +44,7 @@ pub struct StateGraph<S: State, O = S> {
     pub(super) name: Arc<str>,
     pub(super) nodes: Vec<NodeDecl>,
     pub(super) edges: Vec<(Arc<str>, Arc<str>)>,
-    pub(super) joins: Vec<(Vec<Arc<str>>, Arc<str>)>,
+    pub(super) joins: Vec<(Join, Arc<str>)>,
     pub(super) branches: Vec<Branch>,
     pub(super) defaults: NodeOptions,
     pub(super) default_handler: Option<Arc<dyn Node>>,
@@ -75,7 +78,8 @@ pub(super) struct Branch {
 
 /// The nodes a router may lead to.
 ///
-/// A list of names; or a [`map`](Self::map) of what the router answers to the node that stands for; or [`any`](Self::any).
+/// A list of names; or a [`map`](Self::map) from the router's answers to nodes; or
+/// [`any`](Self::any).
 #[derive(Clone, Debug)]
 pub struct Targets(pub(crate) Option<Vec<(Arc<str>, Arc<str>)>>);
 
@@ -86,7 +90,7 @@ impl Targets {
         Self(None)
     }
 
-    /// The nodes that the router's answers stand for.
+    /// Maps the router's answers to nodes.
     #[doc(alias = "path_map")]
     pub fn map<A: Into<Arc<str>>, B: Into<Arc<str>>>(
         pairs: impl IntoIterator<Item = (A, B)>,
@@ -105,37 +109,6 @@ impl<T: Into<Arc<str>>> From<Vec<T>> for Targets {
     fn from(names: Vec<T>) -> Self {
         let names = names.into_iter().map(Into::into);
         Self(Some(names.map(|name: Arc<str>| (name.clone(), name)).collect()))
-    }
-}
-
-/// One node or a list of nodes that an edge comes from.
-pub trait EdgeSource {
-    /// The nodes, and whether they form a join.
-    #[doc(hidden)]
-    fn into_source(self) -> Result<Arc<str>, Vec<Arc<str>>>;
-}
-
-impl EdgeSource for &str {
-    fn into_source(self) -> Result<Arc<str>, Vec<Arc<str>>> {
-        Ok(self.into())
-    }
-}
-
-impl EdgeSource for String {
-    fn into_source(self) -> Result<Arc<str>, Vec<Arc<str>>> {
-        Ok(self.into())
-    }
-}
-
-impl<T: Into<Arc<str>>, const N: usize> EdgeSource for [T; N] {
-    fn into_source(self) -> Result<Arc<str>, Vec<Arc<str>>> {
-        Err(self.into_iter().map(Into::into).collect())
-    }
-}
-
-impl<T: Into<Arc<str>>> EdgeSource for Vec<T> {
-    fn into_source(self) -> Result<Arc<str>, Vec<Arc<str>>> {
-        Err(self.into_iter().map(Into::into).collect())
     }
 }
 
@@ -264,7 +237,10 @@ impl<S: State, O> StateGraph<S, O> {
         self
     }
 
-    /// Adds nodes that follow each other.
+    /// Adds nodes, and an edge from each of them to the next. Lead to the first with an edge from [`START`](crate::START).
+    ///
+    /// Nodes of one list have one type, so wrap each function:
+    /// `add_sequence([("a", AnyNode::new(a)), ("b", AnyNode::new(b))])`.
     pub fn add_sequence<T: Into<Arc<str>>>(
         mut self,
         nodes: impl IntoIterator<Item = (T, AnyNode<S>)>,
@@ -323,9 +299,9 @@ impl<S: State, O> StateGraph<S, O> {
         self
     }
 
-    /// Runs the node as a task of the runtime, so that it can use another core. For work that keeps a processor busy;
-    /// waiting overlaps without this. Like any other node, it goes on from an `await` only when the reader of the stream has
-    /// taken its events.
+    /// Runs the node as a task of the runtime, so that it can use another core. Use it for
+    /// CPU-bound work; I/O overlaps without it. Like any other node, it resumes from an `await`
+    /// only when the reader of the stream has taken its events.
     pub fn spawned(mut self) -> Self {
         if let Some(node) = self.last("spawned") {
             node.options.spawned = true;
@@ -333,8 +309,9 @@ impl<S: State, O> StateGraph<S, O> {
         self
     }
 
-    /// The node that runs in place of this one when it has finally failed. It sees a [`Failure`](crate::Failure) and may
-    /// return a command; the edges of the failed node are not followed.
+    /// Sets the node that runs in place of this one when its last attempt has failed. It gets a
+    /// [`Failure`](crate::Failure) and may return a command; the edges of the failed node are not
+    /// followed.
     #[doc(alias = "error_handler")]
     pub fn on_error<M>(mut self, handler: impl IntoNode<S, M>) -> Self {
         let handler = handler.into_node().into_inner();
@@ -344,13 +321,14 @@ impl<S: State, O> StateGraph<S, O> {
         self
     }
 
-    /// Lets the run go on when tasks of the node fail, and collects the failures in the state.
+    /// Lets the run continue when tasks of the node fail, and collects the failures in the state.
     ///
-    /// Without this, a task that fails ends the run. The tasks beside it keep what they have finished, but nothing that
-    /// comes after them runs. With it, a task that has failed for good (after its retries; by an error, a panic or a time
-    /// limit) counts as finished: it writes what `collector` returns, and the edges and routers of the node are followed. The
-    /// collector is a function like a node. It may ask for the [`Failure`](crate::Failure), for the [`Arg`](crate::Arg)
-    /// that the task was dispatched with, and for the state.
+    /// Without this, a failed task ends the run. Its siblings keep what they have finished, but no
+    /// node after them runs. With it, a task that has failed (after its retries; by an error, a
+    /// panic or a time limit) counts as finished: it writes what `collector` returns, and the edges
+    /// and routers of the node are followed. The collector is a function like a node. It may ask
+    /// for the [`Failure`](crate::Failure), for the [`Arg`](crate::Arg) that the task was
+    /// dispatched with, and for the state.
     ///
     /// ```
     /// use superstep::prelude::*;
@@ -396,7 +374,7 @@ impl<S: State, O> StateGraph<S, O> {
         self
     }
 
-    /// The nodes that the node's commands and dispatches may lead to.
+    /// Declares the nodes that the node's commands and dispatches may lead to.
     #[doc(alias = "ends")]
     pub fn destinations<T: Into<Arc<str>>>(mut self, nodes: impl IntoIterator<Item = T>) -> Self {
         let nodes: Vec<_> = nodes.into_iter().map(Into::into).collect();
@@ -425,7 +403,7 @@ impl<S: State, O> StateGraph<S, O> {
         self
     }
 
-    /// Says that the node calls this graph, so that snapshots and drawings show it.
+    /// Declares that the node calls this graph, so that snapshots and drawings show it.
     pub fn calls<T: State, P>(mut self, graph: &crate::CompiledGraph<T, P>) -> Self {
         let inner = graph.inner().clone();
         if let Some(node) = self.last("calls") {
@@ -459,11 +437,14 @@ impl<S: State, O> StateGraph<S, O> {
         self
     }
 
-    /// Adds an edge: when `from` has run, `to` runs. From a list of nodes it is a join: `to` runs when all have.
+    /// Adds an edge: when `from` has run, `to` runs. From a list of nodes it is a join: `to` runs when all have. A
+    /// [`Join`] says how many of them are needed.
+    ///
+    /// An edge or a join to [`END`](crate::END) only shows in drawings.
     pub fn add_edge(mut self, from: impl EdgeSource, to: impl Into<Arc<str>>) -> Self {
         match from.into_source() {
-            Ok(from) => self.edges.push((from, to.into())),
-            Err(from) => self.joins.push((from, to.into())),
+            Source::Node(from) => self.edges.push((from, to.into())),
+            Source::Join(join) => self.joins.push((join, to.into())),
         }
         self
     }
@@ -518,7 +499,7 @@ impl<S: State, O> StateGraph<S, O> {
         self
     }
 
-    /// What the graph remembers when it runs inside another one.
+    /// Sets the graph's memory when it is a subgraph.
     #[doc(alias = "checkpointer")]
     pub fn memory(mut self, memory: Memory) -> Self {
         self.memory = memory;
@@ -526,7 +507,8 @@ impl<S: State, O> StateGraph<S, O> {
     }
 
     /// Logs and ignores unknown names in updates, commands and dispatches, and nodes that nothing leads to, instead of
-    /// refusing them: what LangGraph does. For graphs that come from there.
+    /// refusing them, and lets every join wait [across runs](Join::across_runs): what LangGraph does. For graphs that come from
+    /// there.
     pub fn lenient(mut self) -> Self {
         self.lenient = true;
         self

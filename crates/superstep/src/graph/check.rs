@@ -1,54 +1,21 @@
-//! What can be known to be wrong with a graph before it runs.
+//! The checks of a graph before it runs.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
+use superstep_names::refusal;
+
 use super::builder::StateGraph;
+use super::join::Join;
 use crate::engine::{END, START};
 use crate::error::nearest;
 use crate::state::{Kind, State};
-
-/// Names that have a meaning in the stored format.
-const RESERVED: &[&str] = &[
-    "__input__",
-    "__interrupt__",
-    "__resume__",
-    "__error__",
-    "__error_source_node__",
-    "__no_writes__",
-    "__snapshot_bumps__",
-    "__pregel_send",
-    "__pregel_read",
-    "__pregel_checkpointer",
-    "__pregel_stream",
-    "__pregel_resuming",
-    "__pregel_replay_state",
-    "__pregel_task_id",
-    "__pregel_timed_attempt_observer",
-    "__pregel_resume_map",
-    "__pregel_strict_resume",
-    "__pregel_stream_messages_v2",
-    "__pregel_push",
-    "__pregel_pull",
-    "__pregel_tasks",
-    "__return__",
-    "__previous__",
-    "checkpoint_map",
-    "checkpoint_id",
-    "checkpoint_ns",
-    "configurable",
-    "langsmith:hidden",
-];
-
-fn is_reserved(name: &str) -> bool {
-    RESERVED.contains(&name)
-}
 
 /// The names of all nodes.
 type Known<'a> = HashSet<&'a str>;
 
 impl<S: State, O> StateGraph<S, O> {
-    /// Everything that is wrong with the graph, and everything that is only suspicious.
+    /// The errors and the warnings of the graph.
     pub(super) fn check(&self) -> (Vec<String>, Vec<String>) {
         let mut problems = self.problems.clone();
         self.check_channels(&mut problems);
@@ -67,13 +34,8 @@ impl<S: State, O> StateGraph<S, O> {
         let mut seen = HashSet::new();
         let managed = self.schema.managed.iter().map(|(name, _)| name);
         for name in self.schema.names().chain(managed) {
-            if is_reserved(name) || matches!(&**name, START | END) {
-                problems.push(format!("the channel name `{name}` is reserved"));
-            }
-            if name.contains(':') || name.contains('|') {
-                problems.push(format!(
-                    "the channel name `{name}` contains `:` or `|`, which are reserved"
-                ));
+            if let Some(refusal) = refusal(name) {
+                problems.push(format!("the channel name `{name}` {refusal}"));
             }
             if !seen.insert(name) {
                 problems.push(format!("the channel `{name}` is declared twice"));
@@ -105,16 +67,8 @@ impl<S: State, O> StateGraph<S, O> {
         let mut seen = HashSet::new();
         for node in &self.nodes {
             let name = &node.name;
-            if name.is_empty() {
-                problems.push("a node has an empty name".to_owned());
-            }
-            if matches!(&**name, START | END) || is_reserved(name) {
-                problems.push(format!("the node name `{name}` is reserved"));
-            }
-            if name.contains(':') || name.contains('|') {
-                problems.push(format!(
-                    "the node name `{name}` contains `:` or `|`, which are reserved"
-                ));
+            if let Some(refusal) = refusal(name) {
+                problems.push(format!("the node name `{name}` {refusal}"));
             }
             if !seen.insert(name) {
                 problems.push(format!("there are two nodes named `{name}`"));
@@ -127,7 +81,7 @@ impl<S: State, O> StateGraph<S, O> {
         }
     }
 
-    /// If no node has this name: a hint at one that may have been meant.
+    /// Returns a hint at a similar name if no node has this name.
     fn unknown(&self, known: &Known<'_>, name: &str) -> Option<String> {
         let names = || self.nodes.iter().map(|node| &*node.name);
         (!known.contains(name)).then(|| nearest(name, names()))
@@ -142,30 +96,17 @@ impl<S: State, O> StateGraph<S, O> {
             }
             self.check_target(known, problems, "edge", from, to);
         }
-        for (from, to) in &self.joins {
-            let names: Vec<_> = from.iter().map(|name| format!("`{name}`")).collect();
-            let names = names.join(", ");
-            if from.is_empty() {
-                problems.push(format!("the join before `{to}` waits for no node"));
-            }
-            for (at, name) in from.iter().enumerate() {
-                if let Some(near) = self.unknown(known, name) {
-                    problems.push(format!("the join of {names} before `{to}` waits for the unknown node `{name}`{near}"));
-                }
-                if from[..at].contains(name) {
-                    problems.push(format!("the join before `{to}` names `{name}` twice"));
-                }
-            }
-            self.check_target(known, problems, "join", &names, to);
+        for (join, to) in &self.joins {
+            self.check_join(known, problems, join, to);
         }
         let mut begins = self.edges.iter().any(|(from, _)| &**from == START);
         for branch in &self.branches {
             let from = &branch.from;
             begins |= &**from == START;
             if &**from == END {
-                problems.push("a router stands after the end of the graph".to_owned());
+                problems.push("a router follows the end of the graph".to_owned());
             } else if let Some(near) = self.unknown(known, from).filter(|_| &**from != START) {
-                problems.push(format!("a router stands after the unknown node `{from}`{near}"));
+                problems.push(format!("a router follows the unknown node `{from}`{near}"));
             }
             for (_, to) in branch.targets.0.iter().flatten() {
                 self.check_target(known, problems, "router", from, to);
@@ -181,6 +122,46 @@ impl<S: State, O> StateGraph<S, O> {
                 "the graph has no beginning; lead an edge from `{START}` to its first node"
             ));
         }
+    }
+
+    fn check_join(&self, known: &Known<'_>, problems: &mut Vec<String>, join: &Join, to: &str) {
+        let sources = &join.sources;
+        let names: Vec<_> = sources.iter().map(|name| format!("`{name}`")).collect();
+        let names = names.join(", ");
+        if sources.is_empty() {
+            problems.push(format!("the join before `{to}` waits for no node"));
+        } else if join.count() == 0 {
+            problems.push(format!(
+                "the join of {names} before `{to}` needs none of them; lead an edge to `{to}` instead"
+            ));
+        } else if join.count() > sources.len() {
+            problems.push(format!(
+                "the join before `{to}` needs {} nodes, but waits for {} only: {names}",
+                join.count(),
+                sources.len()
+            ));
+        }
+        for (at, name) in sources.iter().enumerate() {
+            if let Some(near) = self.unknown(known, name) {
+                problems.push(format!(
+                    "the join of {names} before `{to}` waits for the unknown node `{name}`{near}"
+                ));
+            }
+            if sources[..at].contains(name) {
+                problems.push(format!("the join before `{to}` names `{name}` twice"));
+            }
+        }
+        let same = |(other, target): &&(Join, Arc<str>)| {
+            other.sources == *sources && other.count() == join.count() && **target == *to
+        };
+        if let Some((first, _)) = self.joins.iter().find(same)
+            && first.across_runs != join.across_runs
+        {
+            problems.push(format!(
+                "the join of {names} before `{to}` is declared twice, once across runs and once not"
+            ));
+        }
+        self.check_target(known, problems, "join", &names, to);
     }
 
     fn check_target(
@@ -208,58 +189,18 @@ impl<S: State, O> StateGraph<S, O> {
         }
     }
 
-    /// Where each node leads, as far as was declared. `None`: possibly anywhere.
-    fn successors(&self) -> HashMap<&str, Option<Vec<&str>>> {
-        let mut all: HashMap<&str, Option<Vec<&str>>> = HashMap::new();
-        let mut pairs: Vec<(&str, Option<&str>)> = Vec::new();
-        pairs.extend(self.edges.iter().map(|(from, to)| (&**from, Some(&**to))));
-        for (from, to) in &self.joins {
-            pairs.extend(from.iter().map(|from| (&**from, Some(&**to))));
-        }
-        for branch in &self.branches {
-            match &branch.targets.0 {
-                Some(targets) => {
-                    pairs.extend(targets.iter().map(|(_, to)| (&*branch.from, Some(&**to))));
-                }
-                None => pairs.push((&branch.from, None)),
-            }
-        }
-        for node in &self.nodes {
-            pairs.extend(node.destinations.iter().map(|to| (&*node.name, Some(&**to))));
-        }
-        for (from, to) in pairs {
-            let entry = all.entry(from).or_insert_with(|| Some(Vec::new()));
-            match (to, &mut *entry) {
-                (Some(to), Some(list)) => list.push(to),
-                (Some(_), None) => {}
-                (None, _) => *entry = None,
-            }
-        }
-        all
-    }
-
     fn check_reach(&self, known: &Known<'_>, problems: &mut Vec<String>) {
-        let successors = self.successors();
-        if !successors.contains_key(START) {
-            return;
-        }
-        let mut reached = HashSet::from([START]);
-        let mut queue = VecDeque::from([START]);
-        while let Some(node) = queue.pop_front() {
-            match successors.get(node) {
-                None => {}
-                Some(None) => return,
-                Some(Some(next)) => {
-                    queue.extend(next.iter().filter(|name| reached.insert(**name)));
-                }
-            }
-        }
-        for (from, to) in &self.joins {
+        let Some(reached) = self.reached() else { return };
+        for (join, to) in &self.joins {
             let unreached =
                 |name: &&Arc<str>| known.contains(&***name) && !reached.contains(&***name);
-            for name in from.iter().filter(unreached) {
+            for name in join.sources.iter().filter(unreached) {
+                let way_out = match join.count() == join.sources.len() {
+                    true => "it would wait for ever",
+                    false => "lead an edge to it, or leave it out",
+                };
                 problems.push(format!(
-                    "the join before `{to}` waits for `{name}`, which nothing leads to; it would wait for ever"
+                    "the join before `{to}` waits for `{name}`, which nothing leads to; {way_out}"
                 ));
             }
         }
@@ -301,14 +242,15 @@ impl<S: State, O> StateGraph<S, O> {
             .collect()
     }
 
-    /// Pairs of nodes that may run in the same superstep. What one router leads to counts as either-or.
+    /// Pairs of nodes that may run in the same superstep. The targets of one router are taken as
+    /// alternatives.
     fn together(&self) -> HashSet<(&str, &str)> {
         let mut ways: HashMap<&str, Vec<Vec<&str>>> = HashMap::new();
         for (from, to) in &self.edges {
             ways.entry(from).or_default().push(vec![to]);
         }
-        for (from, to) in &self.joins {
-            for from in from {
+        for (join, to) in &self.joins {
+            for from in &join.sources {
                 ways.entry(from).or_default().push(vec![to]);
             }
         }

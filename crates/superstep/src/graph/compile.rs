@@ -1,19 +1,21 @@
-//! From a declared graph to channels, nodes and triggers.
+//! Compiles a declared graph to channels, nodes and triggers.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::builder::{Branch, NodeDecl, StateGraph, Targets};
+use superstep_checkpoint::wire::JoinName;
+
+use super::builder::{Branch, NodeDecl, StateGraph};
 use super::compiled::CompiledGraph;
+use super::hidden::{Start, declared};
 use crate::engine::Compiled;
 use crate::engine::NodeOptions;
 use crate::engine::{
-    ControlKind, ControlSpec, END, Layout, NodeDef, Reads, START, StartValue, TASKS,
-    needed_context, not_an_update,
+    ControlKind, ControlSpec, END, JoinSpec, Layout, NodeDef, Reads, START, TASKS, needed_context,
 };
-use crate::error::{CompileError, NodeError};
-use crate::node::{BoxFuture, Goto, Invocation, Node, Output, RouteContext, Router, Routes};
-use crate::state::{ErasedSchema, Row, Schema, State, Writes};
+use crate::error::CompileError;
+use crate::node::{Node, Router};
+use crate::state::{ErasedSchema, Row, Schema, State};
 
 impl<S: State, O> StateGraph<S, O> {
     /// Checks the graph and makes it ready to run.
@@ -39,7 +41,7 @@ impl<S: State, O> StateGraph<S, O> {
             memory,
             warnings,
             edges,
-            saver: None,
+            checkpointer: None,
             store: None,
             cache: None,
         };
@@ -47,12 +49,13 @@ impl<S: State, O> StateGraph<S, O> {
     }
 
     fn layout(self) -> Layout {
+        let joins = self.join_specs();
         let Self {
             schema,
             name,
             nodes,
             edges,
-            joins,
+            joins: _,
             branches,
             defaults,
             default_handler,
@@ -101,11 +104,18 @@ impl<S: State, O> StateGraph<S, O> {
                 matches!(
                     spec.kind,
                     ControlKind::Branch { deferred: true }
-                        | ControlKind::Join { deferred: true, .. }
+                        | ControlKind::Join(JoinSpec { deferred: true, .. })
                 )
             })
             .map(|(at, _)| at)
             .collect();
+        let joins_where = |found: fn(&JoinSpec) -> bool| {
+            let joins = controls.iter().enumerate();
+            let joins = joins
+                .filter(|(_, spec)| matches!(&spec.kind, ControlKind::Join(join) if found(join)));
+            joins.map(|(at, _)| at).collect()
+        };
+        let (joins, partial_joins) = (joins_where(|_| true), joins_where(JoinSpec::is_partial));
         let mut by_rank: Vec<usize> = (0..defs.len()).collect();
         by_rank.sort_by_key(|at| defs[*at].name.clone());
         let mut rank = vec![0; defs.len()];
@@ -136,6 +146,8 @@ impl<S: State, O> StateGraph<S, O> {
             rank,
             triggered,
             deferred,
+            joins,
+            partial_joins,
             node_by_name,
             slot_by_name,
             branch_of,
@@ -147,9 +159,39 @@ impl<S: State, O> StateGraph<S, O> {
             lenient,
         }
     }
+
+    /// The joins of the graph, each once, with their targets.
+    fn join_specs(&self) -> Vec<(JoinSpec, Arc<str>)> {
+        let mut found: Vec<(JoinSpec, Arc<str>)> = Vec::new();
+        for (join, to) in self.joins.iter().filter(|(_, to)| &**to != END) {
+            let same = |(spec, target): &(JoinSpec, Arc<str>)| {
+                target == to && spec.members == join.sources && spec.needed == join.count()
+            };
+            if found.iter().any(same) {
+                continue;
+            }
+            let mut spec = JoinSpec {
+                members: join.sources.clone(),
+                needed: join.count(),
+                deferred: self.nodes.iter().any(|node| node.name == *to && node.options.defer),
+                across_runs: join.across_runs || self.lenient,
+                feeders: Vec::new(),
+            };
+            if spec.is_partial() {
+                // The node that takes the input stands before all others, and feeds nothing that is under way.
+                let feeds = |feeders: HashSet<&str>| {
+                    let nodes = self.nodes.iter().map(|node| feeders.contains(&*node.name));
+                    std::iter::once(false).chain(nodes).collect()
+                };
+                spec.feeders = self.feeders(join, to).into_iter().map(feeds).collect();
+            }
+            found.push((spec, to.clone()));
+        }
+        found
+    }
 }
 
-/// The layout while it is being laid.
+/// The layout under construction.
 struct Plan {
     nodes: Vec<NodeDecl>,
     /// For each node, the error handler that stands in for it.
@@ -211,7 +253,7 @@ impl Plan {
     }
 
     /// Control channels: the input, one trigger for each node, one for each join.
-    fn lay_controls(&mut self, joins: Vec<(Vec<Arc<str>>, Arc<str>)>) {
+    fn lay_controls(&mut self, joins: Vec<(JoinSpec, Arc<str>)>) {
         self.controls.push(ControlSpec { name: START.into(), kind: ControlKind::Start });
         for decl in &self.nodes {
             self.controls.push(ControlSpec {
@@ -219,14 +261,15 @@ impl Plan {
                 kind: ControlKind::Branch { deferred: decl.options.defer },
             });
         }
-        for (members, to) in joins.into_iter().filter(|(_, to)| &**to != END) {
-            let deferred = self.by_name.get(&to).is_some_and(|at| self.nodes[*at].options.defer);
-            let name = format!("join:{}:{to}", members.join("+"));
-            self.joins.push((self.controls.len(), members.clone(), to));
-            self.controls.push(ControlSpec {
-                name: name.into(),
-                kind: ControlKind::Join { members, deferred },
-            });
+        for (spec, to) in joins {
+            let name = JoinName {
+                needed: spec.is_partial().then_some(spec.needed),
+                sources: &spec.members.join("+"),
+                target: &to,
+            };
+            let name = name.to_string().into();
+            self.joins.push((self.controls.len(), spec.members.clone(), to));
+            self.controls.push(ControlSpec { name, kind: ControlKind::Join(spec) });
         }
     }
 
@@ -317,109 +360,6 @@ impl Plan {
 
 pub(crate) fn id_tail(name: &str, triggers: &[Arc<str>]) -> String {
     format!("{name}{}{}", "__pregel_pull", triggers.concat())
-}
-
-/// A router that may only lead where it was declared to.
-fn declared(router: Arc<dyn Router>, targets: Targets, lenient: bool) -> Arc<dyn Router> {
-    match targets.0 {
-        None => router,
-        Some(targets) => Arc::new(Declared { router, targets, lenient }),
-    }
-}
-
-struct Declared {
-    router: Arc<dyn Router>,
-    targets: Vec<(Arc<str>, Arc<str>)>,
-    lenient: bool,
-}
-
-impl Declared {
-    fn translate(&self, mut routes: Routes) -> Result<Routes, NodeError> {
-        for goto in &mut routes.to {
-            match goto {
-                Some(Goto::Node(answer)) => *answer = self.target(answer)?,
-                None if self.lenient => {
-                    return Err(NodeError::bad_route(
-                        "KeyError",
-                        "a router gave no answer, which is none of its declared targets".to_owned(),
-                    ));
-                }
-                Some(Goto::Dispatch(_)) | None => {}
-            }
-        }
-        Ok(routes)
-    }
-
-    fn target(&self, answer: &str) -> Result<Arc<str>, NodeError> {
-        let found = self.targets.iter().find(|(known, _)| &**known == answer);
-        found.map(|(_, node)| node.clone()).ok_or_else(|| {
-            let known: Vec<_> =
-                self.targets.iter().map(|(known, _)| format!("`{known}`")).collect();
-            let text = format!(
-                "a router answered `{answer}`, which is none of its declared targets {}",
-                known.join(", ")
-            );
-            NodeError::bad_route("KeyError", text)
-        })
-    }
-}
-
-impl Router for Declared {
-    fn route_now(
-        &self,
-        state: &(dyn std::any::Any + Send + Sync),
-    ) -> Option<Result<Routes, NodeError>> {
-        Some(self.router.route_now(state)?.and_then(|routes| self.translate(routes)))
-    }
-
-    fn route(&self, context: RouteContext) -> BoxFuture<Result<Routes, NodeError>> {
-        let answer = self.router.route(context);
-        let this = Self {
-            router: self.router.clone(),
-            targets: self.targets.clone(),
-            lenient: self.lenient,
-        };
-        Box::pin(async move { this.translate(answer.await?) })
-    }
-}
-
-/// The node that turns the input of a run into writes.
-struct Start {
-    schema: Arc<dyn ErasedSchema>,
-    /// Whether each channel may be part of the input.
-    takes: Vec<bool>,
-    lenient: bool,
-}
-
-impl Start {
-    fn writes(&self, start: Option<&StartValue>) -> Result<Writes, NodeError> {
-        let mut writes = match start {
-            None => Writes::new(),
-            Some(StartValue::Writes(writes)) => writes.clone(),
-            Some(StartValue::Arg(payload)) => {
-                let value = payload.to_value()?;
-                if !matches!(value, superstep_checkpoint::Value::Map(_)) {
-                    return Err(not_an_update(START, &value));
-                }
-                let (writes, problems) = self.schema.parse_map(value)?;
-                if !problems.is_empty() {
-                    return Err(NodeError::invalid_update(problems.join("; "), None));
-                }
-                writes
-            }
-        };
-        if self.lenient {
-            writes.forget_unknown();
-        }
-        writes.list.retain(|(at, _)| self.takes[*at]);
-        Ok(writes)
-    }
-}
-
-impl Node for Start {
-    fn run(&self, call: Invocation<'_>) -> BoxFuture<Result<Output, NodeError>> {
-        Box::pin(std::future::ready(self.writes(call.start).map(Output::writes)))
-    }
 }
 
 #[cfg(test)]

@@ -11,10 +11,10 @@ use crate::error::RunError;
 use crate::run::{IntoInput, Run, Target, Thread};
 use crate::state::State;
 
-/// How the state of a graph becomes what the graph returns; `None` if it has returned nothing yet.
+/// Converts the state of a graph to its result; `None` if it has not returned yet.
 pub(crate) type Shape<S, O> = fn(Arc<S>) -> Result<Option<O>, Error>;
 
-/// What a graph has returned that is done.
+/// The result of a graph that is done.
 pub(crate) fn returned<O>(output: Option<O>) -> Result<O, RunError> {
     output.ok_or_else(|| {
         let name = std::any::type_name::<O>();
@@ -24,9 +24,9 @@ pub(crate) fn returned<O>(output: Option<O>) -> Result<O, RunError> {
     })
 }
 
-/// A graph that was checked and can run. Cheap to clone.
+/// A graph that has been checked and can run. Cheap to clone.
 ///
-/// `S` is its state; `O` is what it returns, which is the state unless the graph was declared with
+/// `S` is its state; `O` is its result, which is the state unless the graph was declared with
 /// [`output`](crate::StateGraph::output).
 #[doc(alias = "CompiledStateGraph")]
 pub struct CompiledGraph<S: State, O = S> {
@@ -67,7 +67,8 @@ impl<S: State, O> CompiledGraph<S, O> {
         }
     }
 
-    /// The same graph under another state type. Whatever would see a state of that type must not be used.
+    /// The same graph under another state type. Nothing that reads a state of that type may be
+    /// used.
     pub(crate) fn retyped<T: State, P>(self, finish: Shape<T, P>) -> CompiledGraph<T, P> {
         let Self { graph, context, ids, metadata, finish: _ } = self;
         CompiledGraph { graph, finish, context, ids, metadata }
@@ -81,14 +82,14 @@ impl<S: State, O> CompiledGraph<S, O> {
         Self { graph, ..self }
     }
 
-    /// Keeps threads in this saver.
-    pub fn with_checkpointer(self, saver: impl Checkpointer) -> Self {
-        self.with_any_checkpointer(AnyCheckpointer::new(saver))
+    /// Stores threads with this checkpointer.
+    pub fn with_checkpointer(self, checkpointer: impl Checkpointer) -> Self {
+        self.with_any_checkpointer(AnyCheckpointer::new(checkpointer))
     }
 
-    /// Keeps threads in this saver, whose type was erased.
-    pub fn with_any_checkpointer(mut self, saver: AnyCheckpointer) -> Self {
-        self.graph = self.graph.with(|graph| graph.saver = Some(saver));
+    /// As [`with_checkpointer`](Self::with_checkpointer), with a type-erased checkpointer.
+    pub fn with_any_checkpointer(mut self, checkpointer: AnyCheckpointer) -> Self {
+        self.graph = self.graph.with(|graph| graph.checkpointer = Some(checkpointer));
         self
     }
 
@@ -97,34 +98,36 @@ impl<S: State, O> CompiledGraph<S, O> {
         self.with_any_store(AnyStore::new(store))
     }
 
-    /// Gives nodes this long-term memory, whose type was erased.
+    /// As [`with_store`](Self::with_store), with a type-erased store.
     pub fn with_any_store(mut self, store: AnyStore) -> Self {
         self.graph = self.graph.with(|graph| graph.store = Some(store));
         self
     }
 
-    /// Keeps results of nodes with a [`CachePolicy`](crate::CachePolicy) in this cache.
+    /// Caches results of nodes with a [`CachePolicy`](crate::CachePolicy) in this cache.
     pub fn with_cache(self, cache: impl Cache) -> Self {
         self.with_any_cache(AnyCache::new(cache))
     }
 
-    /// Keeps results of nodes in this cache, whose type was erased.
+    /// As [`with_cache`](Self::with_cache), with a type-erased cache.
     pub fn with_any_cache(mut self, cache: AnyCache) -> Self {
         self.graph = self.graph.with(|graph| graph.cache = Some(cache));
         self
     }
 
-    /// Gives runs a value that nodes ask for as [`Ctx<T>`](crate::Ctx), such as a client. One for each type.
+    /// Adds a value to the context of runs, such as a client; nodes take it as
+    /// [`Ctx<T>`](crate::Ctx). One value per type.
     #[doc(alias = "context_schema")]
     pub fn with_context<T: Clone + Send + Sync + 'static>(mut self, value: T) -> Self {
         self.context.insert(value);
         self
     }
 
-    /// Lets runs that are given their context as JSON, such as those of a server, make the `T` that nodes ask for as
-    /// [`Ctx<T>`](crate::Ctx) from it. Without context, `T` is read from `{}`, so give its fields defaults.
+    /// Deserializes the `T` that nodes take as [`Ctx<T>`](crate::Ctx) from the JSON context of a
+    /// run, such as one that a client sends to a server. Without context, `T` is read from `{}`, so
+    /// give its fields defaults.
     ///
-    /// A typed run does not use this: it is given the `T` itself.
+    /// A typed run does not use this: it takes the `T` itself.
     pub fn with_json_context<T>(mut self) -> Self
     where
         T: serde::Serialize + serde::de::DeserializeOwned + Clone + Send + Sync + 'static,
@@ -139,18 +142,18 @@ impl<S: State, O> CompiledGraph<S, O> {
         self
     }
 
-    /// Makes ids of checkpoints in another way than with a clock. For tests that want the same ids each time.
+    /// Replaces the clock that makes checkpoint ids, for tests that need the same ids each time.
     pub fn with_checkpoint_ids(mut self, ids: Arc<dyn CheckpointIds>) -> Self {
         self.ids = ids;
         self
     }
 
-    /// What [`compile`](crate::StateGraph::compile) found suspicious but did not refuse.
+    /// The warnings of [`compile`](crate::StateGraph::compile).
     pub fn warnings(&self) -> &[String] {
         &self.graph.warnings
     }
 
-    /// The thread with this id, to run the graph on and to look at.
+    /// Returns the thread with this id. Nothing is read or stored until it is used.
     #[doc(alias = "thread_id")]
     pub fn thread(&self, id: impl Into<Arc<str>>) -> Thread<S, O> {
         Thread::new(self.clone(), id.into())
@@ -161,7 +164,7 @@ impl<S: State, O> CompiledGraph<S, O> {
         Run::new(Target::new(self.clone(), None), input.into_input())
     }
 
-    /// Forgets cached results: of these nodes, or of all.
+    /// Removes cached results: of these nodes, or of all.
     ///
     /// # Errors
     /// The graph has no cache, or the cache failed.

@@ -19,11 +19,17 @@ impl<S: State, O> StateGraph<S, O> {
             to: to.clone(),
             conditional,
             label: None,
+            join: None,
         };
         let mut edges: Vec<DrawnEdge> =
             self.edges.iter().map(|(from, to)| plain(from, to, false)).collect();
-        for (from, to) in &self.joins {
-            edges.extend(from.iter().map(|from| plain(from, to, false)));
+        for (join, to) in &self.joins {
+            let kind: Arc<str> = join.kind().into();
+            edges.extend(
+                join.sources
+                    .iter()
+                    .map(|from| DrawnEdge { join: Some(kind.clone()), ..plain(from, to, false) }),
+            );
         }
         for branch in &self.branches {
             match &branch.targets.0 {
@@ -70,7 +76,7 @@ impl<S: State, O> CompiledGraph<S, O> {
     }
 }
 
-/// Words that Mermaid does not take as the id of a node.
+/// Words that Mermaid rejects as node ids.
 const RESERVED: [&str; 12] = [
     "call",
     "class",
@@ -137,12 +143,10 @@ fn mermaid(graph: &Compiled, prefix: &str, depth: usize, text: &mut String) {
     }
     for edge in &graph.edges {
         let (Some(from), Some(to)) = (ids.get(&*edge.from), ids.get(&*edge.to)) else { continue };
-        let arrow = match (&edge.label, edge.conditional) {
-            (Some(label), _) => format!("-.->|\"{}\"|", escaped(label)),
-            (None, true) => "-.->".to_owned(),
-            (None, false) => "-->".to_owned(),
-        };
-        let _ = writeln!(text, "{pad}{from} {arrow} {to}");
+        let arrow = if edge.conditional { "-.->" } else { "-->" };
+        let label = edge.label.as_ref().or(edge.join.as_ref());
+        let label = label.map(|label| format!("|\"{}\"|", escaped(label))).unwrap_or_default();
+        let _ = writeln!(text, "{pad}{from} {arrow}{label} {to}");
     }
 }
 
@@ -190,7 +194,8 @@ fn ascii(graph: &Compiled, depth: usize, text: &mut String) {
         }
         for edge in from.get(name).into_iter().flatten() {
             let arrow = if edge.conditional { "..>" } else { "-->" };
-            let label = edge.label.as_ref().map(|label| format!("  ({label})")).unwrap_or_default();
+            let label = edge.label.as_ref().or(edge.join.as_ref());
+            let label = label.map(|label| format!("  ({label})")).unwrap_or_default();
             let _ = writeln!(text, "{pad}  {arrow} {}{label}", plain_name(&edge.to));
         }
     }

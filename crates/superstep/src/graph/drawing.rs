@@ -22,14 +22,16 @@ pub struct Drawing {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct Edge {
-    /// Where it begins.
+    /// Its source.
     pub source: String,
-    /// Where it leads.
+    /// Its target.
     pub target: String,
     /// Only sometimes followed.
     pub conditional: bool,
-    /// What the router answers, if that is not the name of the node.
+    /// The router's answer, if it differs from the name of the node.
     pub label: Option<Arc<str>>,
+    /// The kind of [`Join`](crate::Join) that it is part of: `all`, `any`, or how many `of` how many.
+    pub join: Option<Arc<str>>,
 }
 
 impl Drawing {
@@ -57,7 +59,8 @@ impl Drawing {
             }
         }
         for edge in &graph.edges {
-            // What leads from the beginning of a subgraph, and to its end, is drawn by the graph around it.
+            // What leads from the beginning of a subgraph, and to its end, is drawn by its
+            // parent graph.
             let inside = !prefix.is_empty();
             if inside && (&*edge.from == START || &*edge.to == END) {
                 continue;
@@ -71,6 +74,7 @@ impl Drawing {
                         target,
                         conditional: edge.conditional || conditional,
                         label: edge.label.clone(),
+                        join: edge.join.clone(),
                     });
                 }
             }
@@ -88,7 +92,9 @@ impl Drawing {
             if edge.conditional {
                 json["conditional"] = true.into();
             }
-            if let Some(label) = &edge.label {
+            // Clients know a join of all nodes as plain edges.
+            let kind = edge.join.as_ref().filter(|kind| &***kind != "all");
+            if let Some(label) = edge.label.as_ref().or(kind) {
                 json["data"] = Json::String(label.to_string());
             }
             json

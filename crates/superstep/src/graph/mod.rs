@@ -1,4 +1,4 @@
-//! Graphs: what is declared, and what has been checked and can run.
+//! Graphs: the builder, and the compiled form that can run.
 
 mod builder;
 mod check;
@@ -6,6 +6,9 @@ mod compile;
 mod compiled;
 mod draw;
 mod drawing;
+mod hidden;
+mod join;
+mod reach;
 mod subgraph;
 
 pub use builder::{StateGraph, Targets};
@@ -13,4 +16,5 @@ pub(crate) use compile::id_tail;
 pub use compiled::CompiledGraph;
 pub(crate) use compiled::{Shape, returned};
 pub use drawing::{Drawing, Edge};
+pub use join::Join;
 pub use subgraph::Subgraph;

@@ -12,7 +12,7 @@ use crate::node::{AnyNode, BoxFuture, FromTask, IntoNode, IntoOutput, Invocation
 use crate::run::{InputKind, IntoInput, refused_input};
 use crate::state::{State, Writes};
 
-/// A graph as a node of another, with functions that lead in and out of it.
+/// A graph as a node of another, with functions that convert its input and result.
 pub struct Subgraph<S, T: State, O, Enter, Leave> {
     graph: CompiledGraph<T, O>,
     enter: Enter,
@@ -27,8 +27,8 @@ impl<S, T: State, O, Enter, Leave> std::fmt::Debug for Subgraph<S, T, O, Enter, 
 }
 
 impl<T: State, O> CompiledGraph<T, O> {
-    /// This graph as a node of a graph over `S`: `enter` makes its input from the outer state, `leave` makes the outer
-    /// update from its result.
+    /// This graph as a node of a graph over `S`: `enter` converts the outer state to its input,
+    /// `leave` converts its result to an update of the outer state.
     pub fn as_node<S, I, Enter, Leave, R>(
         &self,
         enter: Enter,
@@ -122,8 +122,9 @@ where
 
 /// A graph over the same state is a node as it is: it gets the state, and what it returns is the update.
 ///
-/// As in LangGraph, what comes back is folded in like any other update: a list that the graph was given and returns
-/// grows by itself. Use [`as_node`](CompiledGraph::as_node) to return only what is new.
+/// As in LangGraph, its result is applied like any other update: an appended list that it received
+/// and returns is appended again. Use [`as_node`](CompiledGraph::as_node) to return only what is
+/// new.
 impl<S: State, O: Send + 'static> IntoNode<S, Within> for CompiledGraph<S, O> {
     fn into_node(self) -> AnyNode<S> {
         AnyNode::from_node(WithinNode { graph: self.inner().clone() })
@@ -185,8 +186,8 @@ async fn run_inside<T: State>(
 impl Task {
     /// Runs a graph as part of this task.
     ///
-    /// If the graph stops before its end, this task stops with it; when the thread is resumed, the node runs again from
-    /// its first line and the graph goes on where it was.
+    /// If the graph is interrupted or drained, this task is, too. When the thread is resumed, the
+    /// node runs again from its first line and the graph continues where it was.
     ///
     /// # Errors
     /// The graph failed.
@@ -202,8 +203,9 @@ impl Task {
     /// Runs a graph on a thread of its own, as part of this run: with its context, store, control and stream, and in the same
     /// storage.
     ///
-    /// The other thread has a life of its own. If the graph stops to ask, or drains, that is what comes back, and this task
-    /// goes on; whoever answers addresses the other thread. With `()` as input the other thread goes on where it is.
+    /// The other thread is independent. If its run is interrupted or drained, this returns that
+    /// outcome and the task continues; answers go to the other thread. With `()` as input the other
+    /// thread continues where it is.
     ///
     /// # Errors
     /// The graph failed, or the thread is the one this task runs on.

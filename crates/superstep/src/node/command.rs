@@ -6,7 +6,7 @@ use superstep_checkpoint::TimeLimits;
 use super::output::Target;
 use crate::state::{Payload, State, Update, Writes};
 
-/// Asks for a node to run with an argument of its own, in the next superstep.
+/// Requests a task of a node, with its own argument, in the next superstep.
 #[doc(alias = "Send")]
 #[derive(Clone, Debug)]
 pub struct Dispatch {
@@ -16,10 +16,11 @@ pub struct Dispatch {
 }
 
 impl Dispatch {
-    /// A dispatch of `arg` to `node`, which takes it as [`Arg`](super::Arg).
+    /// Dispatches `arg` to `node`, which takes it as [`Arg`](super::Arg).
     ///
-    /// The type need not be the one the node asks for: `3` goes to an `Arg<u64>`, a `&'static str` to an `Arg<String>` and
-    /// JSON to an `Arg` of a struct, if serde can make the one out of the other. Of the same type it is handed over as it is.
+    /// The types need not be equal: serde converts `3` for an `Arg<u64>`, a `&'static str` for an
+    /// `Arg<String>` and JSON for an `Arg` of a struct. A value of the same type is passed as it
+    /// is.
     pub fn new<T>(node: impl Into<Arc<str>>, arg: T) -> Self
     where
         T: Serialize + Clone + Send + Sync + 'static,
@@ -34,10 +35,10 @@ impl Dispatch {
     }
 }
 
-/// Where a command goes: a node by name, or a dispatch.
+/// A target of a command: a node by name, or a dispatch.
 #[derive(Clone, Debug)]
 pub enum Goto {
-    /// The node with this name; `END` goes nowhere.
+    /// The node with this name; `END` leads nowhere.
     Node(Arc<str>),
     /// A node with an argument.
     Dispatch(Dispatch),
@@ -93,8 +94,8 @@ impl<T: IntoGoto, const N: usize> IntoGoto for [T; N] {
 
 /// An update together with where to go next.
 ///
-/// Where a node's edges lead is followed too; a command adds to them. A node that goes somewhere only by command
-/// declares it with [`destinations`](crate::StateGraph::destinations), so that the drawing shows it.
+/// The node's edges are followed too; a command adds to them. A node declares the targets of its
+/// commands with [`destinations`](crate::StateGraph::destinations), so that the drawing shows it.
 #[derive(Clone, Debug)]
 pub struct Command<S: State> {
     pub(crate) update: Writes,
@@ -136,7 +137,7 @@ impl<S: State> Command<S> {
 impl<P: State> Command<P> {
     /// Addresses the graph that runs this one as a subgraph; `P` is the state of that graph.
     ///
-    /// The subgraph ends there, and nothing that its node wrote is kept but this command.
+    /// The subgraph ends there, and everything else its nodes wrote in this call is dropped.
     #[doc(alias = "Command.PARENT")]
     #[must_use]
     pub fn to_parent(self) -> ParentCommand {
@@ -144,7 +145,7 @@ impl<P: State> Command<P> {
     }
 }
 
-/// A [`Command`] for the graph around this one. Returned by a node of a subgraph.
+/// A [`Command`] for the parent graph. Returned by a node of a subgraph.
 #[derive(Clone, Debug)]
 pub struct ParentCommand {
     pub(crate) update: Writes,

@@ -8,9 +8,9 @@ use crate::engine::Task;
 use crate::error::NodeError;
 use crate::state::State;
 
-/// Something a node over the state `S` can ask for as an argument.
+/// An argument of a node over the state `S`.
 ///
-/// Implement it for what many nodes would otherwise take out of the same place:
+/// Implement it for your own argument types:
 ///
 /// ```
 /// use superstep::node::{FromTask, Invocation};
@@ -58,10 +58,10 @@ use crate::state::State;
     note = "a node can also take `Task`, `Ctx<T>` for what `with_context` was given, `Arg<T>` for what was dispatched, `In<View>` and `Failure`"
 )]
 pub trait FromTask<S: State>: Sized {
-    /// Takes the argument out of the invocation.
+    /// Extracts the argument.
     ///
     /// # Errors
-    /// It is not there, or of another type.
+    /// It is missing, or of another type.
     fn from_task(call: &Invocation<'_>) -> Result<Self, NodeError>;
 
     /// The type it takes from the run's context, with its name.
@@ -87,7 +87,8 @@ impl<S: State> FromTask<S> for Task {
     }
 }
 
-/// What the run was given with [`with_context`](crate::CompiledGraph::with_context), such as a client.
+/// A value of the run's context, such as a client, set by
+/// [`with_context`](crate::CompiledGraph::with_context).
 #[doc(alias = "Runtime")]
 #[derive(Clone, Debug)]
 pub struct Ctx<T>(pub T);
@@ -108,8 +109,8 @@ impl<S: State, T: Clone + Send + Sync + 'static> FromTask<S> for Ctx<T> {
     }
 }
 
-/// What a [`Dispatch`](super::Dispatch) carried to this task. A value of another type is converted through serde; the node
-/// fails if it does not fit.
+/// The argument of the [`Dispatch`](super::Dispatch) that started this task. A value of another
+/// type is converted through serde; the node fails if that is impossible.
 #[derive(Clone, Debug)]
 pub struct Arg<T>(pub T);
 
@@ -124,14 +125,14 @@ impl<S: State, T: DeserializeOwned + Clone + Send + Sync + 'static> FromTask<S> 
     }
 }
 
-/// A node that may be triggered or dispatched to gets what was dispatched, if it was.
+/// For a node that is both dispatched and triggered by edges: `None` if an edge triggered it.
 impl<S: State, T: DeserializeOwned + Clone + Send + Sync + 'static> FromTask<S> for Option<Arg<T>> {
     fn from_task(call: &Invocation<'_>) -> Result<Self, NodeError> {
         Ok(call.arg()?.map(Arg))
     }
 }
 
-/// A part of the state as a struct of its own. `#[derive(View)]` writes this.
+/// A part of the state as its own struct. Implemented by `#[derive(View)]`.
 pub trait View<S: State>: Sized + Send + 'static {
     /// The names of the channels it has.
     const CHANNELS: &'static [&'static str];
@@ -158,7 +159,7 @@ impl<S: State, V: View<S>> FromTask<S> for In<V> {
     }
 }
 
-/// Given to an error handler: which node failed, and how.
+/// The argument of an error handler: the failed node and its error.
 #[doc(alias = "NodeError")]
 #[derive(Clone, Debug)]
 pub struct Failure {
@@ -171,7 +172,7 @@ pub struct Failure {
 impl<S: State> FromTask<S> for Failure {
     fn from_task(call: &Invocation<'_>) -> Result<Self, NodeError> {
         call.failure.cloned().ok_or_else(|| {
-            NodeError::permanent(format!("node `{}` is no error handler", call.task.name()))
+            NodeError::permanent(format!("node `{}` is not an error handler", call.task.name()))
         })
     }
 }

@@ -7,9 +7,9 @@ use super::{AnyNode, BoxFuture, FromTask, IntoOutput, Invocation, Node, Output};
 use crate::error::NodeError;
 use crate::state::State;
 
-/// Everything that can be a node over the state `S`: functions, async functions, closures, compiled graphs.
+/// Converts a function, async function, closure or compiled graph to a node over the state `S`.
 ///
-/// `M` tells the kinds of nodes apart and is always inferred.
+/// `M` distinguishes the kinds of nodes and is always inferred.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a node over `{S}`",
     note = "a node is a function, async or not, whose arguments are `Arc<{S}>`, `Task`, `Ctx<T>`, `Arg<T>`, `In<View>` or `Failure`, in any order, and which returns `()`, an update, a `Command`, `Dispatch`es, or a `Result` of these"
@@ -25,7 +25,7 @@ impl<S: State> IntoNode<S, ()> for AnyNode<S> {
     }
 }
 
-/// Marks nodes that are functions with the arguments `A`, whose results come in the way `K`.
+/// Marks nodes that are functions with the arguments `A` and the result kind `K`.
 #[derive(Debug)]
 pub struct OfFunction<A, K>(PhantomData<(A, K)>);
 
@@ -64,7 +64,7 @@ pub trait Arguments<S: State>: Sized + Send + 'static {
     /// Takes all of them out of the invocation.
     ///
     /// # Errors
-    /// One is not there, or of another type.
+    /// One is missing, or of another type.
     fn take(call: &Invocation<'_>) -> Result<Self, NodeError>;
 
     /// The types they take from the run's context, with their names.
@@ -123,7 +123,7 @@ pub struct AtOnce;
 #[derive(Debug)]
 pub struct Later;
 
-/// What the function of a node over the state `S` returns, in the way `K`.
+/// The return type of a node function over the state `S`, of the kind `K`.
 #[diagnostic::on_unimplemented(
     message = "a node over `{S}` cannot return `{Self}`",
     label = "this node returns `{Self}`",
@@ -133,7 +133,7 @@ pub trait Returns<S: State, K>: Sized {
     /// The result of the node.
     type Value;
 
-    /// What has to be polled for it.
+    /// The future to poll.
     type Future;
 
     /// Calls the function.

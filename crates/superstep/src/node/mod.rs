@@ -1,15 +1,15 @@
 //! Nodes: named functions of a graph.
 //!
-//! Any function or closure is a node, async or not. Its arguments say what it needs, in any order:
+//! Any function or closure is a node, async or not. It takes any of these arguments, in any order:
 //!
-//! | argument | what it gets |
+//! | Argument | Value |
 //! | --- | --- |
 //! | `Arc<S>` | the snapshot of the state that all tasks of the superstep share |
 //! | [`Task`] | this execution: emit, recorded calls, attempt, ids |
-//! | [`Ctx<T>`] | what the run was given besides state, such as clients |
-//! | [`Arg<T>`] | what a [`Dispatch`] carried |
+//! | [`Ctx<T>`] | a value of the run's context, such as a client |
+//! | [`Arg<T>`] | the argument of the [`Dispatch`] |
 //! | [`In<V>`] | a part of the state, as a struct of its own |
-//! | [`Failure`] | in an error handler: which node failed, and how |
+//! | [`Failure`] | in an error handler: the failed node and its error |
 //!
 //! The return value says what it writes: `()`, an update, a [`Command`], [`Dispatch`]es, or a `Result` of these with any
 //! error type. An `Option` of an update writes nothing when it is `None`.
@@ -45,7 +45,7 @@ use crate::state::{Payload, State};
 
 pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send + 'static>>;
 
-/// What the kernel runs: a node with the types of its arguments erased.
+/// A node with the types of its arguments erased, as the kernel runs it.
 pub(crate) trait Node: Send + Sync {
     fn run(&self, call: Invocation<'_>) -> BoxFuture<Result<Output, NodeError>>;
 
@@ -114,7 +114,7 @@ impl<S> fmt::Debug for AnyNode<S> {
     }
 }
 
-/// One execution of a node: where its arguments come from. See [`FromTask`].
+/// One execution of a node, from which its arguments are extracted. See [`FromTask`].
 pub struct Invocation<'a> {
     pub(crate) task: &'a Task,
     pub(crate) cells: &'a Arc<dyn Any + Send + Sync>,
@@ -141,10 +141,10 @@ impl<'a> Invocation<'a> {
         })
     }
 
-    /// What a [`Dispatch`] carried to the task, as [`Arg`] takes it; `None` if an edge has triggered the node.
+    /// The argument of the [`Dispatch`]; `None` if an edge triggered the node.
     ///
     /// # Errors
-    /// It is no `T`.
+    /// It is not a `T`.
     pub fn arg<T>(&self) -> Result<Option<T>, NodeError>
     where
         T: DeserializeOwned + Clone + Send + Sync + 'static,
@@ -158,7 +158,7 @@ impl<'a> Invocation<'a> {
         })
     }
 
-    /// Which node failed, and how, if this node is an error handler.
+    /// The failure, if this node is an error handler.
     pub fn failure(&self) -> Option<&'a Failure> {
         self.failure
     }

@@ -12,7 +12,7 @@ pub(crate) enum Target {
     Parent,
 }
 
-/// What a node returned: writes, and where to go.
+/// The result of a node: writes and targets.
 #[derive(Clone, Debug, Default)]
 pub struct Output {
     pub(crate) writes: Writes,
@@ -43,7 +43,7 @@ impl Output {
     }
 }
 
-/// What a node over the state `S` may return.
+/// A return type of nodes over the state `S`.
 #[diagnostic::on_unimplemented(
     message = "a node over `{S}` cannot return `{Self}`",
     label = "this node returns `{Self}`",

@@ -11,13 +11,13 @@ use crate::engine::Task;
 use crate::error::NodeError;
 use crate::state::State;
 
-/// What a router sees: the state as its node left it.
+/// The state that a router reads: with the writes of its node applied.
 pub(crate) struct RouteContext {
     pub(crate) cells: Arc<dyn Any + Send + Sync>,
     pub(crate) task: Task,
 }
 
-/// Where a router may look: at the state in place, if it answers at once, or at a share of it.
+/// Access to that state: by reference for a synchronous router, shared otherwise.
 pub(crate) trait Router: Send + Sync {
     /// Answers at once, if this router can.
     fn route_now(&self, state: &(dyn Any + Send + Sync)) -> Option<Result<Routes, NodeError>>;
@@ -25,10 +25,10 @@ pub(crate) trait Router: Send + Sync {
     fn route(&self, context: RouteContext) -> BoxFuture<Result<Routes, NodeError>>;
 }
 
-/// Where a router leads: any number of nodes and dispatches.
+/// The targets that a router returns: any number of nodes and dispatches.
 #[derive(Clone, Debug, Default)]
 pub struct Routes {
-    /// Where to go, in order. `None` in place of a name means that the router gave no answer.
+    /// The targets, in order. `None` instead of a name means that the router gave no answer.
     pub(crate) to: SmallVec<[Option<Goto>; 1]>,
 }
 
@@ -39,19 +39,19 @@ impl Routes {
     }
 }
 
-/// What a router may return.
+/// A return type of routers.
 #[diagnostic::on_unimplemented(
     message = "a router cannot return `{Self}`",
     note = "a router returns a node's name, a `Dispatch`, a list of these, or a `Result` of them"
 )]
 pub trait IntoRoutes {
-    /// The places it leads to, or why it failed.
+    /// The targets, or why the router failed.
     ///
     /// # Errors
     /// The router's own error.
     fn into_routes(self) -> Result<Routes, NodeError>;
 
-    /// Adds the places it leads to, for lists of many.
+    /// Appends the targets, for long lists.
     #[doc(hidden)]
     fn add_to(self, routes: &mut Routes) -> Result<(), NodeError>
     where
@@ -121,7 +121,7 @@ impl<T: IntoRoutes, E: Into<NodeError>> IntoRoutes for Result<T, E> {
     }
 }
 
-/// Everything that can be a router over the state `S`.
+/// Converts a function to a router over the state `S`.
 ///
 /// The plain form is a function `fn(&S) -> R`. An async router takes `Arc<S>`, and may take a
 /// [`Task`](crate::Task) after it.

@@ -5,7 +5,7 @@ use crate::engine::{CommandInput, Resume, StartValue, value_input};
 use crate::node::{Command, ParentCommand};
 use crate::state::{State, Writes};
 
-/// What a run begins with.
+/// The start of a run: its input or command.
 #[derive(Debug)]
 pub struct Input {
     pub(crate) kind: InputKind,
@@ -15,7 +15,7 @@ pub(crate) enum InputKind {
     Nothing,
     Start(StartValue),
     Command(CommandInput),
-    /// It cannot be made data.
+    /// It cannot be serialized.
     Refused(Error),
 }
 
@@ -31,7 +31,7 @@ impl std::fmt::Debug for InputKind {
 }
 
 impl Input {
-    /// No input: the thread goes on where it is.
+    /// No input: the thread continues where it is.
     pub fn nothing() -> Self {
         Self { kind: InputKind::Nothing }
     }
@@ -46,7 +46,7 @@ impl Input {
         Self { kind: InputKind::Start(value_input(value)) }
     }
 
-    /// Anything that is serialized to data; the run is refused if that fails.
+    /// Serializes a value; the run is refused if that fails.
     pub fn serialized(value: impl Serialize) -> Self {
         match to_value(&value) {
             Ok(value) => Self::value(value),
@@ -64,7 +64,7 @@ impl Input {
         Self::command(Resume::ById(answers.into_iter().collect()))
     }
 
-    /// An answer that cannot be made data: the run refuses it.
+    /// An answer that cannot be serialized: the run is refused.
     pub(crate) fn unfit(question: Option<InterruptId>, error: Error) -> Self {
         Self::command(Resume::Unfit(question, error))
     }
@@ -74,7 +74,7 @@ impl Input {
         Self { kind: InputKind::Command(command) }
     }
 
-    /// The same answers, with an update and places to go to. Makes a command of whatever this was.
+    /// Adds an update and targets, which makes this a command.
     #[must_use]
     pub fn with_command<S: State>(self, command: Command<S>) -> Self {
         let resume = match self.kind {
@@ -86,8 +86,8 @@ impl Input {
     }
 }
 
-/// What can be the input of a graph over `S`: an update, a part of the state, a command, data, or `()` to go on where the
-/// thread is.
+/// The input of a graph over `S`: an update, a part of the state, a command, data, or `()` to
+/// continue where the thread is.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the input of a graph over `{S}`",
     note = "the input is an update such as `{S}::update()`, a `Command`, a `Value`, or `()` to continue"
@@ -133,7 +133,7 @@ impl<S: State> IntoInput<S> for Command<S> {
     }
 }
 
-/// Refused when the run begins: the outermost graph has no graph around it.
+/// Refused when the run begins: the outermost graph has no parent.
 impl<S: State> IntoInput<S> for ParentCommand {
     fn into_input(self) -> Input {
         let ParentCommand { update, goto } = self;

@@ -1,6 +1,7 @@
-//! Runs: driving a thread until it is done, interrupted or failed, and looking at it.
+//! Threads and runs: run a graph, stream its events, read and change the state of a thread.
 
 mod any;
+mod driven;
 mod input;
 mod options;
 mod request;

@@ -66,7 +66,7 @@ impl<S: State, O> Target<S, O> {
         Ok(found.collect::<Result<Vec<_>, _>>()?.into())
     }
 
-    /// Drives the graph to its end.
+    /// Drives the graph to completion.
     pub(crate) async fn drive(
         self,
         input: Input,
@@ -78,7 +78,7 @@ impl<S: State, O> Target<S, O> {
         outcome(self.finish(input, options, sink, keys).await?, shape)
     }
 
-    /// Drives the graph to its end, which is returned without the type of the state.
+    /// Drives the graph to completion, which is returned without the type of the state.
     pub(crate) async fn finish(
         self,
         input: Input,
@@ -94,13 +94,13 @@ impl<S: State, O> Target<S, O> {
         let input = begin_with(&graph, input)?;
         let (at, places) = self.address();
         let replay = self.replay(&input, &places);
-        // Where graphs inside were is stored with what the run does, as the reference has it.
+        // Where subgraphs were is stored with what the run does, as the reference has it.
         let places = if places.len() > 1 { places } else { BTreeMap::new() };
         let mut metadata = self.graph.metadata.clone();
         metadata.extend(options.metadata);
         let run = Run {
             thread: self.thread,
-            keeps: graph.saver.is_some(),
+            keeps: graph.checkpointer.is_some(),
             store: graph.store.clone(),
             cache: graph.cache.clone(),
             context,
@@ -124,7 +124,7 @@ impl<S: State, O> Target<S, O> {
         };
         let opening = Opening {
             run: Arc::new(run),
-            saver: graph.saver.clone(),
+            checkpointer: graph.checkpointer.clone(),
             ns: "".into(),
             shown: None,
             parents: Arc::new(places),
@@ -138,7 +138,7 @@ impl<S: State, O> Target<S, O> {
         drive(opening).await
     }
 
-    /// The checkpoints that are addressed: of the graph itself, and of graphs inside it.
+    /// The checkpoints that are addressed: of the graph itself, and of its subgraphs.
     fn address(&self) -> (Option<CheckpointId>, BTreeMap<String, CheckpointId>) {
         let Some(at) = &self.at else { return (None, BTreeMap::new()) };
         let mut places = at.parents.clone();
@@ -146,7 +146,8 @@ impl<S: State, O> Target<S, O> {
         (places.get("").copied(), places)
     }
 
-    /// How nested graphs find their past, if the run is told where to begin and does not answer what is asked there.
+    /// How subgraphs find their past, if the run begins at a checkpoint and does not answer its
+    /// questions.
     fn replay(
         &self,
         input: &engine::Input,
@@ -184,10 +185,11 @@ pub(crate) async fn run_beside<S: State, O>(
     let inner = graph.inner().clone();
     let context = around.context.extended(&graph.context);
     context.check(&inner.layout)?;
-    let saver = superstep.setting.saver.clone().or_else(|| inner.saver.clone());
+    let checkpointer =
+        superstep.setting.checkpointer.clone().or_else(|| inner.checkpointer.clone());
     let run = Run {
         thread: Some(thread),
-        keeps: saver.is_some(),
+        keeps: checkpointer.is_some(),
         store: around.store.clone().or_else(|| inner.store.clone()),
         cache: around.cache.clone().or_else(|| inner.cache.clone()),
         context,
@@ -206,7 +208,7 @@ pub(crate) async fn run_beside<S: State, O>(
     };
     let opening = Opening {
         run: Arc::new(run),
-        saver,
+        checkpointer,
         ns: "".into(),
         shown: Some(task.namespace_shared()),
         parents: Arc::default(),
@@ -220,10 +222,10 @@ pub(crate) async fn run_beside<S: State, O>(
     outcome(drive(opening).await?, graph.finish)
 }
 
-/// An input that is no data is refused before anything is stored.
+/// An input that is not data is refused before anything is stored.
 pub(crate) fn refused_input(error: &Error) -> RunError {
     RunError::InvalidUpdate {
-        message: format!("the input cannot be made data: {error}"),
+        message: format!("the input cannot be serialized: {error}"),
         code: None,
     }
 }
@@ -272,7 +274,7 @@ fn check_input(graph: &Compiled, start: StartValue) -> Result<StartValue, RunErr
     let value = payload.to_value()?;
     let (writes, mut problems) =
         layout.schema.parse_map(value).map_err(|error| RunError::InvalidUpdate {
-            message: format!("the input is no update: {error}"),
+            message: format!("the input is not an update: {error}"),
             code: Some(crate::error::Code::InvalidGraphNodeReturnValue),
         })?;
     problems.extend(writes.unknown_keys().map(|key| {

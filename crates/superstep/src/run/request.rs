@@ -65,7 +65,7 @@ enum Phase<S: State, O> {
     Over,
 }
 
-/// What is to run, where, and how.
+/// The graph, thread and options of a run.
 pub(super) struct Request<S: State, O> {
     pub(super) target: Target<S, O>,
     pub(super) input: Input,
@@ -102,7 +102,8 @@ impl<S: State, O> Run<S, O> {
         }
     }
 
-    /// Runs event by event. The last event is [`Data::Outcome`](crate::Data::Outcome), whatever the modes.
+    /// Streams the events of the run. The last event is [`Data::Outcome`](crate::Data::Outcome),
+    /// whatever the modes.
     ///
     /// # Panics
     /// The run was polled before.
@@ -112,31 +113,32 @@ impl<S: State, O> Run<S, O> {
         RunStream::new(self.into_request(), modes.into_iter().collect())
     }
 
-    /// How many supersteps the run may take. With `u64::MAX` there is no limit.
+    /// The maximum number of supersteps of the run. With `u64::MAX` there is no limit.
     pub fn recursion_limit(mut self, limit: u64) -> Self {
         self.options().recursion_limit = Some(limit);
         self
     }
 
-    /// How many tasks of one graph may run at the same time.
+    /// The maximum number of tasks of one graph that run at the same time.
     pub fn max_concurrency(mut self, tasks: usize) -> Self {
         self.options().max_concurrency = Some(tasks);
         self
     }
 
-    /// When what the run does is stored.
+    /// When the run stores its progress.
     pub fn durability(mut self, durability: Durability) -> Self {
         self.options().durability = durability;
         self
     }
 
-    /// Gives the run a value that nodes ask for as [`Ctx<T>`](crate::Ctx), in place of the graph's.
+    /// Adds a value to the context of this run, which nodes take as [`Ctx<T>`](crate::Ctx). It
+    /// replaces the graph's value of this type.
     pub fn context<T: Clone + Send + Sync + 'static>(mut self, value: T) -> Self {
         self.options().context.insert(value);
         self
     }
 
-    /// Lets the run be asked to stop.
+    /// Connects the run to a control that can stop it.
     pub fn control(mut self, control: RunControl) -> Self {
         self.options().control = Some(control);
         self

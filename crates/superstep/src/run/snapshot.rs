@@ -6,9 +6,9 @@ use std::sync::Arc;
 use crate::engine::{CheckpointInfo, Seen};
 use crate::error::RunError;
 
-/// The state of a thread at a checkpoint, as its own type.
+/// The typed state of a thread at a checkpoint.
 ///
-/// It gives access to everything a [`CheckpointInfo`] has. For the values as data, ask for them with
+/// It dereferences to [`CheckpointInfo`]. For the values as data, use
 /// [`GetState::raw`](super::GetState::raw).
 #[derive(Clone, Debug)]
 pub struct Snapshot<S> {
@@ -17,7 +17,7 @@ pub struct Snapshot<S> {
 }
 
 impl<S: Send + Sync + 'static> Snapshot<S> {
-    /// What a look has found, if the state of the graph that was looked at is an `S`.
+    /// The typed snapshot, if the state of the graph is an `S`.
     pub(crate) fn of(seen: Seen) -> Result<Self, RunError> {
         let (cells, info) = seen.into_parts();
         let state = cells.downcast().map_err(|_| {
@@ -31,7 +31,7 @@ impl<S: Send + Sync + 'static> Snapshot<S> {
 }
 
 impl<S> Snapshot<S> {
-    /// The state. Channels that were never written have the value their type begins with.
+    /// The state. Channels that were never written have their default value.
     pub fn state(&self) -> &Arc<S> {
         &self.state
     }

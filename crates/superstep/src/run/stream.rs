@@ -5,17 +5,17 @@ use std::task::{Context, Poll};
 
 use futures_core::Stream;
 
+use super::driven::{Driven, Yield};
 use super::request::Request;
 use crate::engine::Outcome;
 use crate::engine::{Data, Event, Mode};
 use crate::engine::{Reader, Sink};
 use crate::error::RunError;
-use crate::node::BoxFuture;
 use crate::state::State;
 
 /// A run, event by event.
 ///
-/// Events come in the order in which things happened. The last item is the [outcome](Data::Outcome) of the run or an error.
+/// Events arrive in order. The last item is the [outcome](Data::Outcome) of the run or an error.
 ///
 /// The run makes progress only while the stream is polled, and only when all its events have been taken. So it never runs
 /// ahead of its reader, and holds no more events than one poll of the run produced. That includes
@@ -25,21 +25,7 @@ use crate::state::State;
 /// Dropping the stream stops the run: what was stored stays, and the thread continues from there with no input.
 #[must_use = "a run does nothing until its events are taken"]
 pub struct RunStream<S: State, O = S> {
-    phase: Phase<S, O>,
-}
-
-enum Phase<S: State, O> {
-    Ready(Box<Ready<S, O>>),
-    Running {
-        run: BoxFuture<Result<Outcome<O>, RunError>>,
-        events: Reader,
-    },
-    /// The run has ended; the events it left are still to be taken, then how it ended.
-    Ended {
-        events: Reader,
-        ended: Box<Result<Outcome<O>, RunError>>,
-    },
-    Over,
+    driven: Driven<Ready<S, O>, Outcome<O>>,
 }
 
 struct Ready<S: State, O> {
@@ -56,17 +42,17 @@ impl<S: State, O> fmt::Debug for RunStream<S, O> {
 
 impl<S: State, O> RunStream<S, O> {
     pub(super) fn new(request: Request<S, O>, modes: Vec<Mode>) -> Self {
-        Self { phase: Phase::Ready(Box::new(Ready { request, modes, subgraphs: false })) }
+        Self { driven: Driven::Ready(Box::new(Ready { request, modes, subgraphs: false })) }
     }
 
     fn ready(&mut self) -> &mut Ready<S, O> {
-        match &mut self.phase {
-            Phase::Ready(ready) => ready,
+        match &mut self.driven {
+            Driven::Ready(ready) => ready,
             _ => panic!("options of a stream are given before its first event is taken"),
         }
     }
 
-    /// Whether events of graphs inside tasks are wanted too.
+    /// Whether to include events of subgraphs.
     ///
     /// # Panics
     /// An event was taken before.
@@ -107,7 +93,7 @@ impl<S: State, O: Send + 'static> RunStream<S, O> {
         panic!("the outcome of a run was taken before, as its last event")
     }
 
-    fn start(ready: Ready<S, O>) -> Phase<S, O> {
+    fn start(ready: Ready<S, O>) -> Driven<Ready<S, O>, Outcome<O>> {
         let Ready { request: Request { target, input, options }, modes, subgraphs } = ready;
         let sink = Arc::new(Sink::new(&modes, subgraphs));
         let events = Reader::new(sink.clone());
@@ -117,11 +103,11 @@ impl<S: State, O: Send + 'static> RunStream<S, O> {
             Some(names) => target.output_keys(names),
         };
         match keys {
-            Ok(keys) => Phase::Running {
+            Ok(keys) => Driven::Running {
                 run: Box::pin(target.drive(input, options, Some(sink), keys)),
                 events,
             },
-            Err(error) => Phase::Ended { events, ended: Box::new(Err(error)) },
+            Err(error) => Driven::failed(error),
         }
     }
 }
@@ -132,31 +118,11 @@ impl<S: State, O: Send + 'static> Stream for RunStream<S, O> {
     type Item = Result<Event<O>, RunError>;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let this = self.get_mut();
-        loop {
-            match std::mem::replace(&mut this.phase, Phase::Over) {
-                Phase::Ready(ready) => this.phase = Self::start(*ready),
-                Phase::Running { mut run, events } => {
-                    let mut next = events.poll_next(cx);
-                    if next.is_pending() {
-                        if let Poll::Ready(ended) = run.as_mut().poll(cx) {
-                            this.phase = Phase::Ended { events, ended: Box::new(ended) };
-                            continue;
-                        }
-                        next = events.poll_next(cx);
-                    }
-                    this.phase = Phase::Running { run, events };
-                    return next.map(|event| Some(Ok(event.typed())));
-                }
-                Phase::Ended { events, ended } => {
-                    let Some(event) = events.pop() else {
-                        return Poll::Ready(Some((*ended).map(Event::outcome)));
-                    };
-                    this.phase = Phase::Ended { events, ended };
-                    return Poll::Ready(Some(Ok(event.typed())));
-                }
-                Phase::Over => return Poll::Ready(None),
-            }
-        }
+        self.get_mut().driven.poll_next(cx, Self::start).map(|next| {
+            next.map(|next| match next {
+                Yield::Event(event) => Ok(event.typed()),
+                Yield::End(ended) => ended.map(Event::outcome),
+            })
+        })
     }
 }

@@ -23,10 +23,11 @@ use crate::graph::CompiledGraph;
 use crate::node::{BoxFuture, IntoOutput};
 use crate::state::State;
 
-/// How many checkpoints are read at a time when the history of a thread is walked.
+/// The page size for reading the history of a thread.
 const PAGE: usize = 64;
 
-/// A line of checkpoints under one id, and the graph to run on it. Cheap to clone; nothing is read before it is used.
+/// A series of checkpoints under one id, and the graph that runs on it. Cheap to clone; nothing is
+/// read until it is used.
 pub struct Thread<S: State, O = S> {
     target: Target<S, O>,
     id: Arc<str>,
@@ -44,9 +45,9 @@ impl<S: State, O> fmt::Debug for Thread<S, O> {
     }
 }
 
-/// What names a checkpoint: its id, a [`CheckpointRef`], or a snapshot.
+/// Names a checkpoint: an id, a [`CheckpointRef`], or a snapshot.
 pub trait IntoCheckpoint {
-    /// Where the checkpoint is on this thread.
+    /// The place of the checkpoint on this thread.
     fn into_checkpoint(self, thread: &Arc<str>) -> CheckpointRef;
 }
 
@@ -90,22 +91,24 @@ impl<S: State, O> Thread<S, O> {
 
     /// The same thread at an older checkpoint: runs and updates begin a branch there.
     ///
-    /// The newest checkpoint of any branch is the head of the thread. Naming the head is the same as naming nothing.
+    /// The newest checkpoint of any branch is the head of the thread. Naming the head has no
+    /// effect.
     pub fn at(&self, checkpoint: impl IntoCheckpoint) -> Self {
         let mut thread = self.clone();
         thread.target.at = Some(checkpoint.into_checkpoint(&self.id));
         thread
     }
 
-    /// Runs the graph on this thread with an input; with `()` it goes on where the thread is.
+    /// Runs the graph on this thread with an input; with `()` it continues where the thread is.
     #[doc(alias = "ainvoke")]
     pub fn invoke(&self, input: impl IntoInput<S>) -> Run<S, O> {
         Run::new(self.target.clone(), input.into_input())
     }
 
-    /// Answers the one question that is open, and goes on.
+    /// Answers the only open question and continues the thread.
     ///
-    /// An answer that cannot be made data is refused with [`RunError::Resume`], as one that does not fit; nothing is changed.
+    /// An answer that cannot be serialized, or that the node cannot read, is refused with
+    /// [`RunError::Resume`]; the question stays open.
     pub fn resume<A: Serialize>(&self, answer: A) -> Run<S, O> {
         self.invoke(match to_value(&answer) {
             Ok(answer) => Input::answer(answer),
@@ -113,7 +116,8 @@ impl<S: State, O> Thread<S, O> {
         })
     }
 
-    /// Answers several questions by id, and goes on. Those that are not answered stay open.
+    /// Answers several questions by id and continues the thread. Questions without an answer stay
+    /// open.
     pub fn resume_all<I, A>(&self, answers: I) -> Run<S, O>
     where
         I: IntoIterator<Item = (InterruptId, A)>,
@@ -132,7 +136,7 @@ impl<S: State, O> Thread<S, O> {
         })
     }
 
-    /// Looks at the thread: its state, what comes next, what is asked.
+    /// Reads the thread: its state, the next nodes, the open questions.
     #[doc(alias = "aget_state")]
     pub fn get_state(&self) -> GetState<S, O> {
         GetState { thread: self.clone(), subgraphs: false }
@@ -166,16 +170,16 @@ impl<S: State, O> Thread<S, O> {
         UpdateState { thread: self.clone(), steps: steps.into_iter().collect() }
     }
 
-    /// Forgets the thread, with everything that is stored for it.
+    /// Deletes the thread, with everything that is stored for it.
     ///
     /// # Errors
     /// The graph has no checkpointer, or it failed.
     pub async fn delete(&self) -> Result<(), RunError> {
-        Ok(self.saver()?.delete_thread(&self.id).await?)
+        Ok(self.checkpointer()?.delete_thread(&self.id).await?)
     }
 
-    fn saver(&self) -> Result<AnyCheckpointer, RunError> {
-        self.target.graph.inner().saver.clone().ok_or_else(|| {
+    fn checkpointer(&self) -> Result<AnyCheckpointer, RunError> {
+        self.target.graph.inner().checkpointer.clone().ok_or_else(|| {
             RunError::Invalid(
                 "the graph has no checkpointer, so threads have no state; add one with `with_checkpointer`"
                     .to_owned(),
@@ -211,7 +215,7 @@ impl<S: State, O> Thread<S, O> {
     }
 }
 
-/// A look at a thread. Await it.
+/// A read of a thread's state. Await it.
 #[must_use = "nothing is read until it is awaited"]
 #[derive(Debug)]
 pub struct GetState<S: State, O = S> {
@@ -220,7 +224,7 @@ pub struct GetState<S: State, O = S> {
 }
 
 impl<S: State, O> GetState<S, O> {
-    /// Whether the states of graphs inside tasks are wanted too.
+    /// Whether to include the states of subgraphs.
     pub fn subgraphs(mut self, subgraphs: bool) -> Self {
         self.subgraphs = subgraphs;
         self
@@ -228,24 +232,25 @@ impl<S: State, O> GetState<S, O> {
 }
 
 impl<S: State, O: Send + 'static> GetState<S, O> {
-    /// The state as data, whichever graph the checkpoint belongs to. Needed to look at subgraphs with another state.
+    /// Reads the state as data, whichever graph the checkpoint belongs to. Needed for subgraphs
+    /// with another state type.
     ///
     /// # Errors
-    /// As for the typed look.
+    /// As for the typed read.
     pub async fn raw(self) -> Result<RawSnapshot, RunError> {
         self.read().await?.into_raw()
     }
 
     async fn read(self) -> Result<Seen, RunError> {
-        let saver = self.thread.saver()?;
+        let checkpointer = self.thread.checkpointer()?;
         let at = self.thread.reference();
         let (graph, ns) = self.thread.graph_at(&at.ns)?;
-        let stored = saver.get(&self.thread.id, &ns, at.id).await?;
+        let stored = checkpointer.get(&self.thread.id, &ns, at.id).await?;
         if let (None, Some(id)) = (&stored, at.id) {
             return Err(RunError::UnknownCheckpoint { thread: self.thread.id.clone(), id });
         }
         let live = at.id.is_none();
-        let how = Look { graph, saver, live, subgraphs: self.subgraphs };
+        let how = Look { graph, checkpointer, live, subgraphs: self.subgraphs };
         look(how, at.in_namespace(ns), stored).await
     }
 }
@@ -259,7 +264,7 @@ impl<S: State, O: Send + 'static> IntoFuture for GetState<S, O> {
     }
 }
 
-/// The history of a thread, newest first: a stream that may be abandoned at any time.
+/// The history of a thread, newest first, as a stream.
 #[must_use = "nothing is read until it is polled"]
 pub struct History<S: State, O = S> {
     thread: Thread<S, O>,
@@ -302,7 +307,7 @@ impl<S: State, O> History<S, O> {
     }
 
     fn read_page(&self) -> Result<BoxFuture<Result<Read, RunError>>, RunError> {
-        let saver = self.thread.saver()?;
+        let checkpointer = self.thread.checkpointer()?;
         let at = self.thread.reference();
         let (_, ns) = self.thread.graph_at(&at.ns)?;
         let query = Query {
@@ -313,14 +318,14 @@ impl<S: State, O> History<S, O> {
             limit: Some(self.limit.unwrap_or(PAGE).min(PAGE)),
             filter: self.filter.clone(),
         };
-        Ok(Box::pin(async move { Ok(Read::Page(saver.list(query).await?)) }))
+        Ok(Box::pin(async move { Ok(Read::Page(checkpointer.list(query).await?)) }))
     }
 
     fn read_snapshot(&self, stored: Stored) -> Result<BoxFuture<Result<Read, RunError>>, RunError> {
-        let saver = self.thread.saver()?;
+        let checkpointer = self.thread.checkpointer()?;
         let at = self.thread.reference();
         let (graph, ns) = self.thread.graph_at(&at.ns)?;
-        let how = Look { graph, saver, live: false, subgraphs: false };
+        let how = Look { graph, checkpointer, live: false, subgraphs: false };
         Ok(Box::pin(async move {
             let seen = look(how, at.in_namespace(ns), Some(stored)).await?;
             Ok(Read::Snapshot(Box::new(seen)))
@@ -365,7 +370,7 @@ impl<S: State, O> History<S, O> {
         }
     }
 
-    /// All of it, as data.
+    /// Collects the history as data.
     ///
     /// # Errors
     /// The checkpointer failed, or a checkpoint cannot be read.
@@ -419,7 +424,7 @@ impl StateUpdate {
         Self { value: UpdateValue::Nothing, as_node: None }
     }
 
-    /// Which node the update is from.
+    /// Sets the node that the update is from.
     #[must_use]
     pub fn as_node(mut self, node: impl Into<Arc<str>>) -> Self {
         self.as_node = Some(node.into());
@@ -459,7 +464,7 @@ impl<S: State, O> fmt::Debug for UpdateState<S, O> {
 }
 
 impl<S: State, O> UpdateState<S, O> {
-    /// Which node the update is from; if nothing is said, the one that ran last.
+    /// Sets the node that the update is from. The default is the node that ran last.
     pub fn as_node(mut self, node: impl Into<Arc<str>>) -> Self {
         let node = node.into();
         for update in self.steps.iter_mut().flatten() {
@@ -475,7 +480,7 @@ impl<S: State, O: Send + 'static> IntoFuture for UpdateState<S, O> {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let saver = self.thread.saver()?;
+            let checkpointer = self.thread.checkpointer()?;
             let at = self.thread.reference();
             let (graph, ns) = self.thread.graph_at(&at.ns)?;
             let steps = self.steps.into_iter().map(|step| {
@@ -483,7 +488,7 @@ impl<S: State, O: Send + 'static> IntoFuture for UpdateState<S, O> {
             });
             let request = engine::UpdateRequest {
                 graph,
-                saver,
+                checkpointer,
                 ids: self.thread.target.graph.ids.clone(),
                 thread: self.thread.id.clone(),
                 ns: ns.clone(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-/// How many characters of a value are shown.
+/// The number of characters of a value that are shown.
 const CHARS_MAX: usize = 80;
 
 /// The beginning of a value as JSON, with `…` where it was cut. A long value costs no more than a short one.

@@ -12,7 +12,7 @@ use serde_json::{Map, Value as Json, json};
 
 /// Types may contain themselves; below this depth everything is allowed.
 const DEPTH_MAX: usize = 8;
-/// How often a type is read at most: once for each field that is found in it.
+/// The maximum number of reads of a type: one for each field that is found.
 const READS_MAX: usize = 256;
 
 /// The schema of what `T` is read from.
@@ -30,7 +30,7 @@ pub(crate) fn describe<T: DeserializeOwned>() -> Json {
     schema
 }
 
-/// What is known between two reads of a type.
+/// The state between two reads of a type.
 #[derive(Default)]
 struct Probe {
     /// Nothing was left out in this read.

@@ -8,12 +8,12 @@ use super::reduce::{Reducer, Undo};
 use super::schema::{Channel, ChannelError, Taken};
 use super::writes::Payload;
 
-/// What a field of a state must be: storable, and with a value to begin with.
+/// The type of a field of a state: storable, with a default value.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the type of a field of a state",
     label = "cannot be stored, cloned, or made without a value",
     note = "a field must be `Serialize`, `Deserialize`, `Clone`, `Default`, `Send`, `Sync` and `'static`; derive the first four for types of yours, also for what a list or map holds",
-    note = "a client or a connection is no state: give it to the graph with `with_context`, and take it as `Ctx<T>`"
+    note = "a client or a connection is not state: give it to the graph with `with_context`, and take it as `Ctx<T>`"
 )]
 pub trait FieldValue:
     Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static
@@ -23,14 +23,14 @@ pub trait FieldValue:
 #[diagnostic::do_not_recommend]
 impl<T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static> FieldValue for T {}
 
-/// Asks the compiler whether a type can be that of a field.
+/// Checks at compile time that a type can be a field.
 ///
-/// Derived code asks in the same words wherever it needs to know, so that the compiler complains once.
+/// Derived code uses the same bound everywhere, so that the compiler reports one error.
 #[doc(hidden)]
 #[inline(always)]
 pub fn storable<T: FieldValue>() {}
 
-/// What a node writes to a field must be: storable.
+/// The type of a write to a field: storable.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be written to a field of a state",
     label = "cannot be stored or cloned",
@@ -41,9 +41,9 @@ pub trait UpdateValue: Serialize + DeserializeOwned + Clone + Send + Sync + 'sta
 #[diagnostic::do_not_recommend]
 impl<T: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> UpdateValue for T {}
 
-/// What the setter of a field of type `Option<String>` takes: text, or an option of it.
+/// The parameter of a setter of an `Option<String>` field: text, or an option of text.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no text for a field of type `Option<String>`",
+    message = "`{Self}` is not text for a field of type `Option<String>`",
     note = "give it a `&str`, a `String`, an `Option<String>` or `None`"
 )]
 pub trait OptionalText {

@@ -1,13 +1,13 @@
 //! State: a struct whose fields are channels.
 //!
-//! `#[derive(State)]` turns a plain struct into a row of channels. Each field keeps its last value unless
-//! `#[channel(...)]` says how writes are folded in:
+//! `#[derive(State)]` turns each field of a struct into a channel. A channel keeps its last value
+//! unless `#[channel(...)]` says how writes are applied:
 //!
 //! | attribute | a write | two writes in one superstep |
 //! | --- | --- | --- |
 //! | none | replaces the value | an error that names both nodes |
-//! | `reduce = Append` (or `Sum`, `Max`, `Union`, `Merge`, `Messages`, any [`Reducer`]) | is folded in | are folded in task order |
-//! | `reduce_with = function` | is folded in by `fn(&mut T, U)`; `update = U` if it is not the field's type | the same |
+//! | `reduce = Append` (or `Sum`, `Max`, `Union`, `Merge`, `Messages`, any [`Reducer`]) | is applied | are folded in task order |
+//! | `reduce_with = function` | is applied by `fn(&mut T, U)`; `update = U` if it is not the field's type | the same |
 //! | `any_value` | replaces the value, which is emptied by a superstep without a write | the last one wins |
 //! | `ephemeral` | is there for the next superstep only | an error, or with `guard = false` the last one wins |
 //! | `untracked` | replaces the value, which is never stored | an error, or with `guard = false` the last one wins |
@@ -17,7 +17,7 @@
 //! stores the whole value each time. `private` keeps a field out of a graph's input and output. `rename = "name"` gives
 //! the channel another name than the field.
 //!
-//! Nothing here needs the macro. This is what it writes, by hand:
+//! The macro is optional. This is what it generates:
 //!
 //! ```
 //! use superstep::state::{Append, Schema, State, Update, Writes};
@@ -101,12 +101,18 @@ pub(crate) use writes::{Unfit, WriteValue};
 
 use std::sync::Arc;
 
-/// A row of channels that a graph runs over.
+/// The state of a graph: a set of channels.
 ///
 /// Derive it with `#[derive(State)]`, or write it by hand as the [module page](self) shows.
 ///
-/// Tasks of a superstep share one `Arc` of the state. At the barrier they have dropped it, so writes are folded in
-/// place; if somebody kept a clone of the `Arc`, the state is cloned once instead.
+/// Tasks of a superstep share one `Arc` of the state. At the barrier they have dropped it, so
+/// writes are applied in place; if a clone of the `Arc` is left, the state is cloned once instead.
+#[doc(alias = "TypedDict")]
+#[doc(alias = "LastValue")]
+#[doc(alias = "EphemeralValue")]
+#[doc(alias = "UntrackedValue")]
+#[doc(alias = "AnyValue")]
+#[doc(alias = "Topic")]
 pub trait State: Sized + Send + Sync + 'static {
     /// The typed bundle of writes that nodes return.
     type Update: Update<Self>;
@@ -114,17 +120,17 @@ pub trait State: Sized + Send + Sync + 'static {
     /// Declares the channels, in order.
     fn channels(schema: &mut Schema<Self>);
 
-    /// The state that nobody has written to.
+    /// The initial state.
     fn empty(schema: &Arc<Schema<Self>>) -> Self;
 
-    /// A copy of the state, for when somebody kept a clone of its `Arc`.
+    /// Clones the state, if a clone of its `Arc` is left at a barrier.
     ///
-    /// This is `Clone::clone`. It stands here, and `Clone` is not required beside it, so that a state without `Clone` is one
-    /// error and not one for each thing that needs a state.
+    /// This is `Clone::clone`. It is a method here instead of a supertrait, so that the compiler
+    /// reports a state without `Clone` once.
     fn duplicate(&self) -> Self;
 
-    /// Takes the keys of an update that are no channels, for a router to see. Only a state without fixed fields
-    /// has a place for them.
+    /// Stores the keys of an update that are not channels, so that a router sees them. Only a state
+    /// without fixed fields can.
     #[doc(hidden)]
     fn keep_unknown(&mut self, _unknown: superstep_checkpoint::Map) {}
 }

@@ -1,4 +1,4 @@
-//! Reducers: the rules that fold a write into a channel.
+//! Reducers: how a write changes the value of a channel.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::{BuildHasher, Hash};
@@ -6,28 +6,31 @@ use std::ops::AddAssign;
 
 use super::message::{Identified, MessageUpdate};
 
-/// Folds updates into a value of type `T`, in place.
+/// Applies updates to a value of type `T`, in place.
 ///
-/// A reducer must be deterministic: what it does may depend only on its two arguments. Updates of one superstep are
-/// folded in the order of their tasks, whatever order the tasks finished in.
+/// A reducer must be deterministic: its effect may depend only on its two arguments. Updates of one
+/// superstep are folded in the order of their tasks, whatever order the tasks finished in.
 #[diagnostic::on_unimplemented(
     message = "the reducer `{Self}` does not fit a field of type `{T}`",
     label = "not a reducer of `{T}`",
     note = "`Append` is for `Vec` and `String`, `Sum` and `Max` for numbers, `Union` for sets, `Merge` for maps, `Messages` for lists of messages, `Last` for everything; `reduce_with` takes a function of yours"
 )]
+#[doc(alias = "BinaryOperatorAggregate")]
+#[doc(alias = "Annotated")]
 pub trait Reducer<T>: 'static {
-    /// What a node writes.
+    /// The writes of a node.
     type Update;
 
-    /// Whether the channel counts as written from the beginning, with the value its type begins with.
+    /// Whether the channel counts as written from the beginning, with its default value.
     const STARTS_FILLED: bool = true;
 
     /// Whether storing the updates is cheaper than storing the value, because the value keeps all of them.
     const APPENDS: bool = false;
 
-    /// Why an update cannot be folded in, if it cannot: the run then fails with this text.
+    /// Checks an update before it is applied. If it is refused, the run fails with the returned
+    /// text.
     ///
-    /// Asked when a node has written, not when stored updates are folded in again.
+    /// Called when a node has written, not when stored updates are replayed.
     ///
     /// # Errors
     /// The update does not fit the value. The default takes every update.
@@ -35,10 +38,10 @@ pub trait Reducer<T>: 'static {
         Ok(())
     }
 
-    /// Whether nothing of the value before is left after this update.
+    /// Whether this update replaces the whole value.
     ///
-    /// A channel that stores updates then stores its whole value as well, as after an overwrite: the other engine's reducer need
-    /// not know such updates.
+    /// A channel that stores updates then also stores its whole value, as after an overwrite,
+    /// because LangGraph's reducer may not know such updates.
     fn replaces(_update: &Self::Update) -> bool {
         false
     }
@@ -46,17 +49,17 @@ pub trait Reducer<T>: 'static {
     /// Folds one update in.
     fn reduce(value: &mut T, update: Self::Update);
 
-    /// Folds updates in, one after the other, as when a thread is loaded.
+    /// Replays updates in order, when a thread is loaded.
     ///
-    /// A reducer that looks through the value for each update can do so once for all of them here.
+    /// Override it if applying updates in bulk is cheaper.
     fn reduce_all(value: &mut T, updates: Vec<Self::Update>) {
         updates.into_iter().for_each(|update| Self::reduce(value, update));
     }
 
-    /// How to take an update back that is about to be folded in.
+    /// Returns how to undo an update before it is applied.
     ///
-    /// A router sees the state with the writes of its own node before the barrier; this is how that is done without
-    /// copying the state. The default keeps a clone of the value.
+    /// A router sees the state with the writes of its own node before the barrier; undoing them
+    /// avoids a copy of the state. The default keeps a clone of the value.
     fn undo(value: &T, _update: &Self::Update) -> Undo<T>
     where
         T: Clone,
@@ -64,29 +67,30 @@ pub trait Reducer<T>: 'static {
         Undo::Restore(value.clone())
     }
 
-    /// Takes an update back. A reducer whose [`undo`](Self::undo) gives [`Undo::Truncate`] says here what that means.
+    /// Undoes an update. A reducer whose [`undo`](Self::undo) returns [`Undo::Truncate`] implements
+    /// the truncation here.
     fn take_back(value: &mut T, undo: Undo<T>) {
         if let Undo::Restore(before) = undo {
             *value = before;
         }
     }
 
-    /// How many items the value holds, if it is a collection.
+    /// The number of items, if the value is a collection.
     fn size(_value: &T) -> Option<usize> {
         None
     }
 }
 
-/// How an update is taken back.
+/// How to undo an update.
 #[derive(Debug)]
 pub enum Undo<T> {
     /// By putting this value back.
     Restore(T),
-    /// By cutting the collection to this length.
+    /// Truncates the collection to this length.
     Truncate(usize),
 }
 
-/// Keeps the last value. What every field without an attribute has.
+/// Keeps the last value. The default for fields without an attribute.
 #[derive(Debug)]
 pub struct Last;
 
@@ -102,6 +106,7 @@ impl<T> Reducer<T> for Last {
 /// Appends a list to a list.
 #[doc(alias = "operator.add")]
 #[derive(Debug)]
+#[doc(alias = "DeltaChannel")]
 pub struct Append;
 
 impl<T> Reducer<Vec<T>> for Append {
@@ -152,7 +157,7 @@ impl Reducer<String> for Append {
     }
 }
 
-/// Adds numbers, or whatever else has `+=`.
+/// Adds numbers, or any type with `+=`.
 #[derive(Debug)]
 pub struct Sum;
 
@@ -206,7 +211,7 @@ impl<T: Ord + 'static> Reducer<BTreeSet<T>> for Union {
     }
 }
 
-/// Puts the entries of a map into a map; the newer entry wins.
+/// Merges maps; the newer entry wins.
 #[derive(Debug)]
 pub struct Merge;
 

@@ -7,7 +7,7 @@ use superstep_checkpoint::{Blob, Error, Map, Value};
 use super::schema::{ChannelError, ErasedSchema, Taken};
 use super::writes::{Payload, WriteValue};
 
-/// The user's state together with the schema that knows its type. Nothing while it is lent out.
+/// The user's state together with the schema that knows its type. `None` while it is lent out.
 #[derive(Clone)]
 pub(crate) struct Row(Option<Typed>);
 
@@ -30,7 +30,7 @@ impl Row {
         Self(Some(Typed { cells, schema }))
     }
 
-    /// The row itself; what stays behind is hollow, and good for nothing until it gets a row back.
+    /// Takes the row out; what stays behind is unusable until it gets a row back.
     pub(crate) fn take(&mut self) -> Self {
         Self(self.0.take())
     }
@@ -43,12 +43,12 @@ impl Row {
         self.0.as_ref().expect(LENT)
     }
 
-    /// The state itself. Whoever keeps it makes the next barrier clone the state once.
+    /// The state itself. If it is kept, the next barrier clones the state once.
     pub(crate) fn cells(&self) -> &Arc<dyn Any + Send + Sync> {
         &self.typed().cells
     }
 
-    /// The state for writing: in place if nobody else holds it, else a clone.
+    /// The state for writing: in place if it is not shared, else a clone.
     pub(crate) fn open(&mut self) -> OpenRow<'_> {
         let Typed { cells, schema } = self.0.as_mut().expect(LENT);
         if !is_owned(cells) {
@@ -58,7 +58,7 @@ impl Row {
         OpenRow { cells, schema: &**schema }
     }
 
-    /// Whether writing would be in place.
+    /// Whether a write would be in place.
     pub(crate) fn is_alone(&mut self) -> bool {
         self.0.as_mut().is_some_and(|typed| is_owned(&mut typed.cells))
     }
@@ -87,7 +87,7 @@ impl Row {
     }
 }
 
-/// Whether nobody else has a share. It is given exclusively, so nobody can come by one meanwhile.
+/// Whether the state is not shared. `&mut` guarantees that no share is made meanwhile.
 fn is_owned(cells: &mut Arc<dyn Any + Send + Sync>) -> bool {
     Arc::strong_count(cells) == 1 && Arc::weak_count(cells) == 0
 }
@@ -108,17 +108,17 @@ impl OpenRow<'_> {
         self.schema.set(self.cells, at, value)
     }
 
-    /// Replaces the value and returns what puts the old one back.
+    /// Replaces the value and returns how to restore the old one.
     pub(crate) fn swap(&mut self, at: usize, value: Payload) -> Result<Taken, ChannelError> {
         self.schema.swap(self.cells, at, value)
     }
 
-    /// Empties the channel and returns what puts the value back.
+    /// Clears the channel and returns how to restore the value.
     pub(crate) fn empty(&mut self, at: usize) -> Taken {
         self.schema.empty(self.cells, at)
     }
 
-    /// What takes an update back that is about to be folded in.
+    /// Returns how to undo an update before it is applied.
     pub(crate) fn undo(&self, at: usize, update: &Payload) -> Taken {
         self.schema.undo(self.cells, at, update)
     }

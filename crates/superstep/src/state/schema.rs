@@ -9,7 +9,7 @@ use super::reduce::{Last, Reducer};
 use super::writes::{Payload, WriteValue, Writes};
 use super::{State, Undo};
 
-/// How a channel takes writes and what is stored of it.
+/// How a channel applies writes and what it stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
@@ -17,7 +17,7 @@ pub enum Kind {
     Last,
     /// The last value, emptied by a superstep without a write; of several writes the last one wins.
     Any,
-    /// There for one superstep. With `guard`, two writes in one superstep are an error.
+    /// Available for one superstep. With `guard`, two writes in one superstep are an error.
     Ephemeral {
         /// Whether several writes are an error.
         guard: bool,
@@ -32,9 +32,9 @@ pub enum Kind {
         /// Whether items of earlier supersteps stay.
         accumulate: bool,
     },
-    /// Writes are folded in; the whole value is stored.
+    /// Writes are applied by a reducer; the whole value is stored.
     Reduce,
-    /// Writes are folded in; the writes are stored, and the whole value now and then.
+    /// Writes are applied by a reducer; the writes are stored, and the whole value occasionally.
     Delta(Deltas),
 }
 
@@ -54,7 +54,7 @@ pub enum Deltas {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Managed {
-    /// How many supersteps are left before the recursion limit.
+    /// The number of supersteps left before the recursion limit.
     RemainingSteps,
     /// Whether this is the last superstep before the recursion limit.
     IsLastStep,
@@ -64,7 +64,7 @@ pub enum Managed {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChannelError {
-    /// The write is not what the channel takes.
+    /// The write has the wrong type or shape for the channel.
     #[error("{0}")]
     Type(String),
     /// The channel's value could not be encoded or decoded.
@@ -75,14 +75,15 @@ pub enum ChannelError {
 /// The operations on one channel of a state `S`, with the type of its value erased.
 ///
 /// [`Schema`]'s methods make these; only a state of a new shape, such as [`Table`](super::Table), implements them.
+#[doc(alias = "BaseChannel")]
 pub trait Channel<S>: Send + Sync {
     /// The value a channel of a [`Table`](super::Table) begins with.
     fn start(&self) -> Option<Value> {
         None
     }
-    /// Folds an update in.
+    /// Applies an update.
     fn reduce(&self, state: &mut S, update: Payload) -> Result<(), ChannelError>;
-    /// Folds updates in, one after the other, as when a thread is loaded.
+    /// Replays updates in order, when a thread is loaded.
     fn reduce_all(&self, state: &mut S, updates: Vec<Payload>) -> Result<(), ChannelError> {
         updates.into_iter().try_for_each(|update| self.reduce(state, update))
     }
@@ -90,27 +91,27 @@ pub trait Channel<S>: Send + Sync {
     fn set(&self, state: &mut S, value: Payload) -> Result<(), ChannelError> {
         self.swap(state, value).map(drop)
     }
-    /// Replaces the value and returns what puts the old one back.
+    /// Replaces the value and returns how to restore the old one.
     fn swap(&self, state: &mut S, value: Payload) -> Result<Taken, ChannelError>;
-    /// Empties the channel and returns what puts the value back.
+    /// Clears the channel and returns how to restore the value.
     fn empty(&self, state: &mut S) -> Taken;
-    /// Whether nothing of the value before is left after this update.
+    /// Whether this update replaces the whole value.
     fn replaces(&self, _update: &Payload) -> bool {
         false
     }
-    /// What takes an update back that is about to be folded in.
+    /// Returns how to undo an update before it is applied.
     fn undo(&self, state: &S, update: &Payload) -> Taken;
-    /// Takes a write back.
+    /// Undoes a write.
     fn take_back(&self, state: &mut S, taken: Taken);
-    /// Empties the channel.
+    /// Clears the channel.
     fn clear(&self, state: &mut S);
     /// Whether the value is an empty collection.
     fn is_empty(&self, state: &S) -> bool;
-    /// How many items the value holds, if it is a collection.
+    /// The number of items, if the value is a collection.
     fn size(&self, state: &S) -> Option<usize>;
     /// The value as data.
     fn value(&self, state: &S) -> Result<Value, Error>;
-    /// The value as bytes.
+    /// Encodes the value.
     fn encode(&self, state: &S) -> Result<Blob, Error>;
     /// Takes a stored value.
     fn decode(&self, state: &mut S, blob: &Blob) -> Result<(), Error>;
@@ -132,7 +133,7 @@ pub trait Channel<S>: Send + Sync {
     }
 }
 
-/// What takes a write back, for the channel that returned it.
+/// Undoes a write of the channel that returned it.
 pub struct Taken(pub(super) Box<dyn Any + Send + Sync>);
 
 impl fmt::Debug for Taken {
@@ -142,7 +143,7 @@ impl fmt::Debug for Taken {
 }
 
 impl Taken {
-    /// Wraps what the channel needs to take a write back.
+    /// Wraps what the channel needs to undo a write.
     pub fn new<T: Send + Sync + 'static>(undo: Undo<T>) -> Self {
         Self(Box::new(undo))
     }
@@ -153,7 +154,7 @@ pub(crate) struct Entry<S> {
     pub(crate) ops: Box<dyn Channel<S>>,
 }
 
-/// What the engine needs to know about a channel besides its operations.
+/// The properties of a channel, besides its operations.
 #[derive(Clone, Debug)]
 pub(crate) struct Spec {
     pub(crate) name: Arc<str>,
@@ -200,9 +201,10 @@ impl<S: State> Schema<S> {
         self.add(name, Kind::Last, false, Field::<S, T, Last>::new(get, get_mut))
     }
 
-    /// Adds a channel that folds writes with the reducer `R`.
+    /// Adds a channel with the reducer `R`.
     ///
-    /// If the value keeps all that is written ([`Reducer::APPENDS`]), the writes are stored rather than the value.
+    /// If the value keeps all that is written ([`Reducer::APPENDS`]), the writes are stored instead
+    /// of the value.
     pub fn reduce<T: FieldValue, R: Reducer<T>>(
         &mut self,
         name: impl Into<Arc<str>>,
@@ -244,7 +246,7 @@ impl<S: State> Schema<S> {
         self
     }
 
-    /// Keeps the channel added last out of the graph's input and output.
+    /// Excludes the channel added last from the graph's input and output.
     pub fn private(&mut self) -> &mut Self {
         if let Some(entry) = self.entries.last_mut() {
             entry.spec.private = true;
@@ -266,7 +268,8 @@ impl<S: State> Schema<S> {
     /// Turns an update given as data into typed writes.
     ///
     /// # Errors
-    /// A key that is no channel, with the nearest name; a value its channel does not take. All problems at once.
+    /// A key that is not a channel, with the nearest name; a value its channel does not take. All
+    /// problems at once.
     pub fn parse(&self, update: Value) -> Result<Writes, Error> {
         let (writes, mut problems) = ErasedSchema::parse_map(self, update)?;
         problems.extend(writes.unknown_keys().map(|key| {

@@ -10,9 +10,9 @@ use super::{Deltas, State};
 
 /// A state whose channels are known only at run time.
 ///
-/// Its values are data ([`Value`]). Build a schema with [`Schema::table`] and hand it to
-/// [`StateGraph::with_schema`](crate::StateGraph::with_schema); then everything works as with a struct, except that
-/// mistakes in names are found when they happen.
+/// Its values are data ([`Value`]). Build a schema with [`Schema::table`] and pass it to
+/// [`StateGraph::with_schema`](crate::StateGraph::with_schema); everything else works as with a
+/// struct, except that wrong names are found at run time.
 ///
 /// ```
 /// use superstep::state::{Fold, Schema, Table, TableChannel};
@@ -32,7 +32,7 @@ pub struct Table {
 pub type TableSchema = Schema<Table>;
 
 impl Table {
-    /// The value of a channel; nothing if it was never written, has been emptied, or does not exist.
+    /// The value of a channel; `None` if it was never written, has been cleared, or does not exist.
     pub fn get(&self, channel: &str) -> Option<&Value> {
         let at = self.schema.names().position(|name| &**name == channel);
         match at {
@@ -86,7 +86,7 @@ pub enum Fold {
     Sum,
     /// Keeps the greater of two numbers or texts.
     Max,
-    /// Puts the entries of a map into a map; the newer entry wins.
+    /// Merges maps; the newer entry wins.
     Merge,
     /// Adds the items of a set to a set.
     Union,
@@ -111,7 +111,7 @@ impl fmt::Debug for Fold {
     }
 }
 
-/// How a channel of a [`Table`] takes writes.
+/// The reducer and kind of a channel of a [`Table`].
 #[derive(Clone, Debug)]
 pub struct TableChannel {
     kind: Kind,
@@ -125,12 +125,13 @@ impl TableChannel {
         Self { kind: Kind::Last, fold: None, start: None }
     }
 
-    /// Folds writes in, beginning with `start`; without one, the first write is taken as it is.
+    /// Applies writes with a reducer, beginning with `start`; without it, the first write is the
+    /// value.
     pub fn folded(fold: Fold, start: Option<Value>) -> Self {
         Self { kind: Kind::Reduce, fold: Some(fold), start }
     }
 
-    /// As [`folded`](Self::folded), but stores writes, and whole values only now and then.
+    /// As [`folded`](Self::folded), but stores writes, and whole values only occasionally.
     pub fn delta(fold: Fold, start: Option<Value>, deltas: Deltas) -> Self {
         Self { kind: Kind::Delta(deltas), ..Self::folded(fold, start) }
     }

@@ -14,13 +14,13 @@ use super::schema::ErasedSchema;
 
 /// A typed bundle of writes to a state `S`.
 ///
-/// The derive macro writes one for each state, with a method for each field.
+/// The derive macro generates one per state, with a method for each field.
 pub trait Update<S: State>: Send + 'static {
     /// The writes, in the order they were made.
     fn into_writes(self) -> Writes;
 }
 
-/// A value on its way to a channel or a node, its type erased. Cheap to clone.
+/// A type-erased value for a channel or a node. Cheap to clone.
 #[derive(Clone)]
 pub struct Payload(Arc<dyn AnyPayload>);
 
@@ -70,8 +70,8 @@ impl Payload {
         self.0.as_any().downcast_ref()
     }
 
-    /// The value as a `T`: as it is if it is one, else converted through serde, as it would be after it was stored. It is
-    /// cloned only if somebody else holds it.
+    /// The value as a `T`: as it is if it is one, else converted through serde, as after storage.
+    /// It is cloned only if it is shared.
     ///
     /// # Errors
     /// The value does not fit a `T`. The text names both types.
@@ -108,7 +108,7 @@ impl Payload {
         shown.unwrap_or_else(|_| format!("<{}>", self.0.type_name()).into())
     }
 
-    /// The value as bytes.
+    /// Encodes the value.
     ///
     /// # Errors
     /// The type's `Serialize` fails.
@@ -126,10 +126,10 @@ impl fmt::Debug for Payload {
     }
 }
 
-/// What a write does to its channel.
+/// The effect of a write to its channel.
 #[derive(Clone, Debug)]
 pub(crate) enum WriteValue {
-    /// Folds the payload in, as the channel's kind has it.
+    /// Applies the payload, by the channel's kind.
     Update(Payload),
     /// Replaces the value, whatever the kind.
     Overwrite(Payload),
@@ -161,7 +161,7 @@ pub struct Writes {
     loose: Option<Box<Loose>>,
 }
 
-/// What is still data, or was when it came.
+/// Writes that are, or were, data.
 #[derive(Clone, Debug, Default)]
 struct Loose {
     /// Updates that have to be checked against the channels of the graph they reach.
@@ -217,7 +217,7 @@ impl Writes {
         }
     }
 
-    /// How many writes there are.
+    /// The number of writes.
     pub fn len(&self) -> usize {
         self.list.len() + self.loose.as_ref().map_or(0, |loose| loose.data.len())
     }
@@ -272,12 +272,12 @@ fn is_pair(value: &Value) -> bool {
     matches!(value.as_list(), Some([Value::Str(_), _]))
 }
 
-/// Why data is no update of a graph.
+/// Why data is not an update of a graph.
 #[derive(Debug)]
 pub(crate) enum Unfit {
-    /// It is no map of channels.
+    /// It is not a map of channels.
     NoUpdate(Value),
-    /// Channels that do not take what it has for them.
+    /// Channels that refuse their value.
     Problems(String),
 }
 

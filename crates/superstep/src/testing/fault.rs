@@ -1,38 +1,38 @@
-use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use superstep_checkpoint::{
-    AnyCheckpointer, CheckpointId, Checkpointer, DeltaHistory, Error, Prune, Put, Query, Stored,
-    TaskWrites, ThreadPage, ThreadQuery,
+    AnyCheckpointer, CheckpointId, Checkpointer, CheckpointerLayer, Error, Operation, Put,
+    StorageId, TaskWrites,
 };
 
-/// Which of the things that are stored fails, and how. Operations are counted from 1.
+/// Which storage operation fails, and how. Operations are counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// None.
     Never,
     /// This operation fails, and stores nothing.
     Before(usize),
-    /// This operation fails although it has taken effect: its answer was lost.
+    /// This operation takes effect, but its result is lost.
     After(usize),
-    /// This operation stores nothing, because another writer was first. One that compares nothing just fails.
+    /// This operation stores nothing, because another writer was first. An operation without a
+    /// comparison just fails.
     Conflict(usize),
 }
 
 impl Fault {
-    /// Every fault that can befall this many operations.
+    /// Every fault of this many operations.
     pub fn points(operations: usize) -> impl Iterator<Item = Self> {
         (1..=operations).flat_map(|at| [Self::Before(at), Self::After(at), Self::Conflict(at)])
     }
 }
 
-/// A saver that fails once, and is well before and afterwards.
+/// A checkpointer that fails once.
 ///
-/// It stores one thing after the other, and counts them. A run that is not disturbed says how many there are, so that a test
-/// can go through all of them:
+/// It stores one thing after the other, and counts them. An undisturbed run counts them, so that a
+/// test can try all of them:
 ///
 /// ```
 /// use superstep::prelude::*;
@@ -45,13 +45,13 @@ impl Fault {
 ///     n: i64,
 /// }
 ///
-/// fn app(saver: &FaultSaver) -> CompiledGraph<Count> {
+/// fn app(checkpointer: &FaultSaver) -> CompiledGraph<Count> {
 ///     let graph = StateGraph::new()
 ///         .add_node("one", || Count::update().n(1))
 ///         .add_node("two", || Count::update().n(2))
 ///         .add_edge(START, "one")
 ///         .add_edge("one", "two");
-///     graph.compile().expect("a graph").with_checkpointer(saver.clone())
+///     graph.compile().expect("a graph").with_checkpointer(checkpointer.clone())
 /// }
 ///
 /// virtual_time(async {
@@ -60,12 +60,12 @@ impl Fault {
 ///     let expected = thread.invoke(Count::update()).await.expect("a run").done();
 ///
 ///     for fault in Fault::points(undisturbed.operations()) {
-///         let saver = FaultSaver::new(MemorySaver::new(), fault);
-///         let thread = app(&saver).thread("1");
+///         let checkpointer = FaultSaver::new(MemorySaver::new(), fault);
+///         let thread = app(&checkpointer).thread("1");
 ///         thread.invoke(Count::update()).await.expect_err("storage failed");
 ///
-///         let begun = thread.get_state().await.expect("a look").metadata.is_some();
-///         let run = if begun { thread.invoke(()) } else { thread.invoke(Count::update()) };
+///         let is_new = thread.get_state().await.expect("a snapshot").is_new();
+///         let run = if is_new { thread.invoke(Count::update()) } else { thread.invoke(()) };
 ///         assert_eq!(run.await.expect("a run").done(), expected, "{fault:?}");
 ///     }
 /// });
@@ -75,22 +75,22 @@ pub struct FaultSaver {
     inner: AnyCheckpointer,
     fault: Fault,
     operations: Arc<AtomicUsize>,
-    /// Held by the operation that is being done.
+    /// Held by the running operation.
     turn: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl FaultSaver {
-    /// A saver that fails when `fault` says.
-    pub fn new(saver: impl Checkpointer, fault: Fault) -> Self {
-        Self::over(AnyCheckpointer::new(saver), fault)
+    /// A checkpointer that fails at `fault`.
+    pub fn new(checkpointer: impl Checkpointer, fault: Fault) -> Self {
+        Self::over(AnyCheckpointer::new(checkpointer), fault)
     }
 
-    /// As [`new`](Self::new), for a saver whose type was erased.
-    pub fn over(saver: AnyCheckpointer, fault: Fault) -> Self {
-        Self { inner: saver, fault, operations: Arc::default(), turn: Arc::default() }
+    /// As [`new`](Self::new), with a type-erased checkpointer.
+    pub fn over(checkpointer: AnyCheckpointer, fault: Fault) -> Self {
+        Self { inner: checkpointer, fault, operations: Arc::default(), turn: Arc::default() }
     }
 
-    /// How many operations were begun that store something.
+    /// The number of storage operations so far.
     pub fn operations(&self) -> usize {
         self.operations.load(Ordering::SeqCst)
     }
@@ -103,7 +103,7 @@ impl FaultSaver {
         }
     }
 
-    /// Something that is stored. Whoever compares something may find that somebody else was first.
+    /// A storage operation. One with a comparison may fail because another writer was first.
     async fn stores<T>(
         &self,
         conflict: Option<Error>,
@@ -140,22 +140,25 @@ impl fmt::Debug for FaultSaver {
     }
 }
 
-impl Checkpointer for FaultSaver {
+impl CheckpointerLayer for FaultSaver {
+    fn inner(&self) -> &AnyCheckpointer {
+        &self.inner
+    }
+
+    async fn around<T: Send>(
+        &self,
+        operation: Operation,
+        work: impl Future<Output = Result<T, Error>> + Send,
+    ) -> Result<T, Error> {
+        if operation.stores() { self.stores(None, work).await } else { work.await }
+    }
+
     async fn put(&self, put: Put) -> Result<(), Error> {
         self.stores(Some(conflict(&put)), self.inner.put(put)).await
     }
 
     async fn put_all(&self, puts: Vec<Put>) -> Result<(), Error> {
         self.stores(puts.first().map(conflict), self.inner.put_all(puts)).await
-    }
-
-    /// Whatever the saver inside does: operations are done one after the other.
-    fn in_order(&self) -> bool {
-        true
-    }
-
-    fn relaxed(&self) -> Option<Self> {
-        Some(Self { inner: self.inner.clone().relaxed(), ..self.clone() })
     }
 
     async fn put_writes(
@@ -176,46 +179,17 @@ impl Checkpointer for FaultSaver {
         self.stores(overtaken, self.inner.put_writes(thread, ns, checkpoint, writes)).await
     }
 
-    async fn get(
-        &self,
-        thread: &str,
-        ns: &str,
-        id: Option<CheckpointId>,
-    ) -> Result<Option<Stored>, Error> {
-        self.inner.get(thread, ns, id).await
+    fn relaxed(&self) -> Option<Self> {
+        Some(Self { inner: self.inner.clone().relaxed(), ..self.clone() })
     }
 
-    async fn list(&self, query: Query) -> Result<Vec<Stored>, Error> {
-        self.inner.list(query).await
+    /// Whatever the checkpointer below does: operations are done one after the other.
+    fn in_order(&self) -> bool {
+        true
     }
 
-    async fn delete_thread(&self, thread: &str) -> Result<(), Error> {
-        self.stores(None, self.inner.delete_thread(thread)).await
-    }
-
-    async fn delta_history(
-        &self,
-        thread: &str,
-        ns: &str,
-        id: CheckpointId,
-        channels: &[Arc<str>],
-    ) -> Result<BTreeMap<Arc<str>, DeltaHistory>, Error> {
-        self.inner.delta_history(thread, ns, id, channels).await
-    }
-
-    async fn copy_thread(&self, from: &str, to: &str) -> Result<(), Error> {
-        self.stores(None, self.inner.copy_thread(from, to)).await
-    }
-
-    async fn delete_for_runs(&self, runs: &[String]) -> Result<(), Error> {
-        self.stores(None, self.inner.delete_for_runs(runs)).await
-    }
-
-    async fn prune(&self, prune: Prune) -> Result<usize, Error> {
-        self.stores(None, self.inner.prune(prune)).await
-    }
-
-    async fn threads(&self, query: ThreadQuery) -> Result<ThreadPage, Error> {
-        self.inner.threads(query).await
+    /// Each saver stands for a process of its own, which knows nothing of the runs of others.
+    fn storage(&self) -> Option<StorageId> {
+        None
     }
 }

@@ -6,10 +6,11 @@ use superstep_checkpoint::TaskId;
 use crate::Task;
 use crate::engine::{Run, Way, lock};
 
-/// What ran: every node and every recorded call, in the order in which they began.
+/// Records every node and recorded call that ran, in the order in which they began.
 ///
-/// Give a clone of it to a graph as context. It outlives the engine, so that it knows what ran before a crash or a pause and
-/// what ran again after it. Graphs inside nodes and recorded calls are named by the way to them: `review/ask`.
+/// Add a clone of it to the context of a graph. It outlives runs, so that it shows what ran before
+/// a crash or an interrupt and what ran again afterwards. Subgraphs and recorded calls are named by
+/// the way to them: `review/ask`.
 ///
 /// ```
 /// use superstep::prelude::*;
@@ -60,9 +61,9 @@ struct Inner {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Ran {
-    /// The node or the call, with the way to it.
+    /// The path of the node or call.
     pub name: String,
-    /// In which run, counted from 1 in the order in which runs came to run something.
+    /// The run, counted from 1.
     pub run: usize,
     /// The superstep of its graph.
     pub step: i64,
@@ -72,11 +73,11 @@ pub struct Ran {
     pub task: TaskId,
     /// Which attempt of the task in this run; the first is 1.
     pub attempt: u32,
-    /// How it ended; nothing if it was dropped, or is still running.
+    /// How it ended; `None` if it was dropped, or is still running.
     pub end: Option<RanEnd>,
 }
 
-/// How an attempt ended.
+/// The outcome of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RanEnd {
@@ -84,12 +85,12 @@ pub enum RanEnd {
     Returned,
     /// With an error.
     Failed,
-    /// With a question, or because something inside it stopped.
+    /// It was interrupted, or something inside it was.
     Stopped,
 }
 
 impl Journal {
-    /// A journal with nothing in it.
+    /// An empty journal.
     pub fn new() -> Self {
         Self::default()
     }
@@ -104,19 +105,19 @@ impl Journal {
         lock(&self.inner).entries.iter().map(|ran| ran.name.clone()).collect()
     }
 
-    /// The names of what ran in one run, counted from 1 in the order in which runs came to run something.
+    /// The names of everything that ran in one run; runs are counted from 1.
     pub fn run(&self, run: usize) -> Vec<String> {
         let inner = lock(&self.inner);
         let entries = inner.entries.iter().filter(|ran| ran.run == run);
         entries.map(|ran| ran.name.clone()).collect()
     }
 
-    /// How many runs have run something.
+    /// The number of runs that ran something.
     pub fn runs(&self) -> usize {
         lock(&self.inner).runs.len()
     }
 
-    /// How often something began, attempts included.
+    /// How often a node or call began, attempts included.
     pub fn times(&self, name: &str) -> usize {
         lock(&self.inner).entries.iter().filter(|ran| ran.name == name).count()
     }

@@ -1,16 +1,17 @@
-//! For tests of your own graphs: no waiting, every order, every crash.
+//! Tools for testing graphs: virtual time, every order, every crash.
 //!
 //! | | |
 //! | --- | --- |
-//! | [`virtual_time`] | what sleeps, retries or times out is tested at once |
-//! | [`CompletionOrder`] | the tasks of a superstep complete in an order that a seed gives |
-//! | [`CrashSaver`] | the process ends at the k-th thing it stores |
-//! | [`FaultSaver`] | storage fails at the k-th thing that is stored, and is well again |
+//! | [`virtual_time`] | sleeps, retries and timeouts take no real time |
+//! | [`CompletionOrder`] | the tasks of a superstep complete in a seeded order |
+//! | [`CrashSaver`] | the process crashes at the k-th storage operation |
+//! | [`FaultSaver`] | the k-th storage operation fails |
 //! | [`Script`] | questions are answered from a list |
 //! | [`Journal`] | what ran, and what ran again |
 //!
-//! They do not know of each other: the saver is a saver, the order and the journal are given to a graph or a run as context, the
-//! script runs a thread. Put the feature `testing` where only tests see it:
+//! They are independent: the savers are checkpointers, the order and the journal are added to the
+//! context of a graph or run, the script runs a thread. Enable the feature `testing` as a
+//! dev-dependency:
 //!
 //! ```toml
 //! [dev-dependencies]
@@ -19,8 +20,9 @@
 //!
 //! # A whole test
 //!
-//! An order is checked in two ways at once, paid for in a recorded call, and sent off if somebody says so. Whatever the
-//! order and whenever the process ends, the customer pays once and gets one parcel.
+//! Two nodes check an order concurrently, a recorded call pays for it, and a person approves the
+//! shipping. In every completion order and after every crash, the customer pays once and gets one
+//! parcel.
 //!
 //! ```
 //! use superstep::prelude::*;
@@ -73,12 +75,12 @@
 //!                 .with_context(CompletionOrder::seeded(seed as u64))
 //!                 .with_context(journal.clone());
 //!
-//!             let saver = CrashSaver::new(MemorySaver::new(), crash);
-//!             let thread = shop.clone().with_checkpointer(saver.clone()).thread("order-1");
-//!             let ended = saver.run(script().run(&thread, Order::update())).await;
+//!             let checkpointer = CrashSaver::new(MemorySaver::new(), crash);
+//!             let thread = shop.clone().with_checkpointer(checkpointer.clone()).thread("order-1");
+//!             let ended = checkpointer.run(script().run(&thread, Order::update())).await;
 //!             assert!(ended.is_none(), "the process ended {crash:?}");
 //!
-//!             let thread = shop.with_any_checkpointer(saver.survivor()).thread("order-1");
+//!             let thread = shop.with_any_checkpointer(checkpointer.survivor()).thread("order-1");
 //!             let order = script().take_up(&thread, Order::update()).await.expect("a run");
 //!             assert_eq!(order, expected, "{crash:?}");
 //!             // A call runs again only if the process ended before its result was stored.

@@ -4,11 +4,12 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::Task;
 
-/// Lets the tasks of a superstep complete in an order that a seed gives: the same seed, the same order.
+/// Makes the tasks of a superstep complete in a seeded order: the same seed, the same order.
 ///
-/// Give it to a graph or to one run as context, and run in [virtual time](super::virtual_time). Each node and each recorded call then
-/// takes a while longer, how long depends on the seed and on what it is. A graph whose result is another one for some seed
-/// has an opinion about who comes first that its reducers do not share.
+/// Give it to a graph or to one run as context, and run in [virtual time](super::virtual_time).
+/// Each node and each recorded call then takes a while longer, how long depends on the seed and on
+/// what it is. If the result of a graph depends on the seed, one of its reducers or nodes depends
+/// on the order.
 ///
 /// ```
 /// use superstep::prelude::*;
@@ -42,13 +43,14 @@ pub struct CompletionOrder {
 }
 
 impl CompletionOrder {
-    /// The order that this seed gives. It also chooses the random part of the time between two attempts.
+    /// The order of this seed. It also chooses the jitter between two attempts.
     pub fn seeded(seed: u64) -> Self {
         Self { seed, within: Duration::from_secs(60) }
     }
 
-    /// How much longer a task takes at most; a minute if nothing is said. Let it be more than what the nodes themselves wait
-    /// for, if every order is to be possible, and less than the time limits of supersteps.
+    /// The maximum delay of a task. The default is a minute. Choose more than what the nodes
+    /// themselves wait for, to make every order possible, and less than the time limits of
+    /// supersteps.
     #[must_use]
     pub fn within(self, within: Duration) -> Self {
         Self { within, ..self }

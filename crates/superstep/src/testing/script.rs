@@ -8,10 +8,10 @@ use crate::error::RunError;
 use crate::run::{Input, IntoInput, Thread};
 use crate::state::State;
 
-/// Answers to the questions of a graph, for whoever runs it in a test.
+/// Scripted answers to the questions of a graph, for tests.
 ///
-/// Each answer is given once, to the first question it fits; of several that fit, the first that is left. A question that
-/// nobody answers, and an answer that nobody asked for, fail the test.
+/// Each answer is used once, for the first question it matches; of several that match, the first
+/// that is left. A question without an answer, and an unused answer, fail the test.
 ///
 /// ```
 /// use superstep::prelude::*;
@@ -48,7 +48,7 @@ pub struct Script {
 }
 
 struct Answer {
-    /// What the answer is for, to name it if nobody asks.
+    /// A description, for the message about an unused answer.
     about: String,
     fits: Fits,
     value: Value,
@@ -68,7 +68,8 @@ impl Script {
         Self::default()
     }
 
-    /// An answer to a question that has this in its text. The text of a question that is no string is its JSON.
+    /// Answers a question whose text contains this. The text of a question that is not a string is
+    /// its JSON.
     ///
     /// # Panics
     /// The answer cannot be turned into data.
@@ -79,7 +80,7 @@ impl Script {
         self.add(about, Box::new(fits), answer)
     }
 
-    /// An answer to a question that this says yes to.
+    /// Answers a question for which this returns `true`.
     ///
     /// # Panics
     /// The answer cannot be turned into data.
@@ -94,12 +95,12 @@ impl Script {
 
     fn add(mut self, about: String, fits: Fits, answer: impl Serialize) -> Self {
         let value = to_value(&answer)
-            .unwrap_or_else(|error| panic!("the answer to {about} is no data: {error}"));
+            .unwrap_or_else(|error| panic!("the answer to {about} cannot be serialized: {error}"));
         self.answers.push(Answer { about, fits, value });
         self
     }
 
-    /// How the runs store what they do.
+    /// The durability of the runs.
     pub fn durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
         self
@@ -111,13 +112,14 @@ impl Script {
         self
     }
 
-    /// Runs the thread from this input to its end, through all questions, breakpoints and drains.
+    /// Runs the thread from this input to completion, through all questions, breakpoints and
+    /// drains.
     ///
     /// # Errors
-    /// What a run failed with.
+    /// The run failed.
     ///
     /// # Panics
-    /// Nobody answers a question, or nobody asked for an answer that is left.
+    /// A question has no answer, or an answer is unused.
     pub async fn run<S: State, O: Send + 'static>(
         mut self,
         thread: &Thread<S, O>,
@@ -125,24 +127,28 @@ impl Script {
     ) -> Result<O, RunError> {
         let output = self.play(thread, input.into_input()).await?;
         let left: Vec<_> = self.answers.iter().map(|answer| &*answer.about).collect();
-        assert!(left.is_empty(), "the run is done, and nobody asked for: {}", left.join(", "));
+        assert!(
+            left.is_empty(),
+            "the run is done, and these answers are unused: {}",
+            left.join(", ")
+        );
         Ok(output)
     }
 
-    /// As [`run`](Self::run), for a thread that an earlier process may have left anywhere: the input is given only if the
-    /// thread has not begun, and answers that were given before are not asked for again.
+    /// As [`run`](Self::run), for a thread in any state that an earlier process left: the input is
+    /// given only to a new thread, and answers that were given before may stay unused.
     ///
     /// # Errors
-    /// What a run failed with, or the thread cannot be read.
+    /// A run failed, or the thread cannot be read.
     ///
     /// # Panics
-    /// Nobody answers a question.
+    /// A question has no answer.
     pub async fn take_up<S: State, O: Send + 'static>(
         mut self,
         thread: &Thread<S, O>,
         input: impl IntoInput<S>,
     ) -> Result<O, RunError> {
-        let begun = thread.get_state().raw().await?.metadata.is_some();
+        let begun = !thread.get_state().raw().await?.is_new();
         let input = if begun { Input::nothing() } else { input.into_input() };
         self.play(thread, input).await
     }
@@ -170,7 +176,7 @@ impl Script {
         match self.answers.iter().position(|answer| (answer.fits)(question)) {
             Some(at) => self.answers.remove(at).value,
             None => panic!(
-                "nobody answers the question {:?} (`{}`); answers are left for: {self:?}",
+                "no answer for the question {:?} (`{}`); answers are left for: {self:?}",
                 text(question),
                 question.id,
             ),

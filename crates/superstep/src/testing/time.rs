@@ -1,9 +1,11 @@
 use std::future::Future;
 
-/// Runs a future to its end in virtual time: whenever everything waits, the clock jumps to where something happens next.
+/// Runs a future to completion in virtual time: whenever everything waits, the clock jumps to where
+/// something happens next.
 ///
-/// Nodes that sleep, retry after an hour or run into a time limit are tested at once, and always in the same order. It is what
-/// `#[tokio::test(start_paused = true)]` does, for tests that are plain functions, loops or properties.
+/// Nodes that sleep, retry after an hour or run into a time limit are tested in no time, and always
+/// in the same order. It does what `#[tokio::test(start_paused = true)]` does, for tests that are
+/// plain functions, loops or properties.
 ///
 /// The clock also jumps while a thread of its own works for the future, unless Tokio's `spawn_blocking` started it.
 ///

@@ -13,7 +13,7 @@ struct Work {
     inner: Option<Inside>,
 }
 
-/// Where the graph inside a node is.
+/// Where the subgraph is.
 #[derive(Clone, Debug)]
 struct Inside {
     at: usize,
@@ -73,7 +73,7 @@ impl<'a> Model<'a> {
         self.checkpoints.len()
     }
 
-    /// The place of a checkpoint of the past; nothing if it is the head.
+    /// The place of a checkpoint of the past; `None` if it is the head.
     fn past(&self, back: Option<usize>) -> Option<usize> {
         back.filter(|back| *back > 0).map(|back| self.checkpoints.len() - 1 - back)
     }

@@ -31,7 +31,7 @@ impl Plan {
     }
 }
 
-/// The name of a node of the graph inside `node`.
+/// The name of a node of the subgraph `node`.
 pub(crate) fn inside(node: &str, at: usize) -> String {
     format!("{node}.{at}")
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use futures_util::TryStreamExt;
 use superstep::checkpoint::InterruptId;
 use superstep::prelude::*;
-use superstep::{CompiledGraph, Thread};
+use superstep::{CompiledGraph, Join, Thread};
 
 use super::model::{End, Model, Seen, entry, question};
 use super::plan::{Node, Op, Plan, inside};
@@ -97,7 +97,8 @@ fn build(plan: &Plan, ran: &Ran) -> CompiledGraph<Talk> {
         }
     }
     if let Some((members, target)) = plan.join {
-        graph = graph.add_edge(members.map(|at| plan.nodes[at].name), plan.nodes[target].name);
+        let join = Join::all(members.map(|at| plan.nodes[at].name)).across_runs();
+        graph = graph.add_edge(join, plan.nodes[target].name);
     }
     graph.compile().expect("a graph").with_checkpointer(MemorySaver::new())
 }

@@ -33,12 +33,12 @@ pub(crate) struct Gone {
 
 impl Gone {
     pub(crate) async fn look(
-        saver: &AnyCheckpointer,
+        checkpointer: &AnyCheckpointer,
         thread: &str,
         ran: Vec<Ran>,
     ) -> Result<Self, String> {
         let query = Query { thread: Some(thread.into()), ..Query::default() };
-        let stored = saver.list(query).await.map_err(|error| error.to_string())?;
+        let stored = checkpointer.list(query).await.map_err(|error| error.to_string())?;
         let mut complete = BTreeSet::new();
         let mut head = -2;
         for checkpoint in stored.iter().rev() {

@@ -18,8 +18,8 @@ use superstep_sqlite::{SqliteSaver, Synchronous};
 
 const MODES: [Durability; 3] = [Durability::Sync, Durability::Async, Durability::Exit];
 
-/// What the table had when it was last counted; it only grows. Storing meanwhile, how much is stored in one go depends on how
-/// fast storage is.
+/// What the table had when it was last counted; it only grows. Storing meanwhile, how much is
+/// stored atomically depends on how fast storage is.
 const CRASHES_MIN: usize = 5500;
 
 /// How many pairs of moments are drawn for each workload in each mode, and how many processes must have been ended in pairs.
@@ -32,8 +32,8 @@ const SEED: u64 = 15;
 #[test]
 fn in_memory() {
     let workloads = workloads::all();
-    let saver = AnyCheckpointer::new(MemorySaver::new());
-    let found = virtual_time(table::run(&workloads, &MODES, &saver, 1));
+    let checkpointer = AnyCheckpointer::new(MemorySaver::new());
+    let found = virtual_time(table::run(&workloads, &MODES, &checkpointer, 1));
     found.report("in memory", workloads.len(), CRASHES_MIN);
 }
 
@@ -41,8 +41,8 @@ fn in_memory() {
 #[test]
 fn in_pairs() {
     let workloads = workloads::all();
-    let saver = AnyCheckpointer::new(MemorySaver::new());
-    let found = virtual_time(table::run_pairs(&workloads, &MODES, &saver, PAIRS, SEED));
+    let checkpointer = AnyCheckpointer::new(MemorySaver::new());
+    let found = virtual_time(table::run_pairs(&workloads, &MODES, &checkpointer, PAIRS, SEED));
     found.report("in memory, in pairs", workloads.len(), 2 * PAIRS_MIN);
     assert!(found.pairs >= PAIRS_MIN, "{} pairs", found.pairs);
 }
@@ -58,8 +58,8 @@ fn in_a_file_of_sqlite() {
         }
         // It is processes that end here, and not machines; so nothing need reach the disk.
         let options = SqliteSaver::options().synchronous(Synchronous::Normal);
-        let saver = options.open(&file).await.expect("a file");
-        table::run(&workloads, &MODES, &AnyCheckpointer::new(saver), 1).await
+        let checkpointer = options.open(&file).await.expect("a file");
+        table::run(&workloads, &MODES, &AnyCheckpointer::new(checkpointer), 1).await
     });
     found.report("in a file of SQLite", workloads.len(), CRASHES_MIN);
 }

@@ -23,9 +23,11 @@ const WORKLOADS_MIN: usize = 107;
 
 impl Found {
     /// Says what was found, and fails if that is a problem, or less than there should be.
-    pub(crate) fn report(&self, savers: &str, workloads: usize, crashes_min: usize) {
+    pub(crate) fn report(&self, checkpointers: &str, workloads: usize, crashes_min: usize) {
         let Self { crashes, pairs, .. } = self;
-        println!("{savers}: {workloads} workloads, {crashes} crashes, {pairs} of them in pairs");
+        println!(
+            "{checkpointers}: {workloads} workloads, {crashes} crashes, {pairs} of them in pairs"
+        );
         for problem in &self.problems {
             println!("- {problem}");
         }
@@ -35,19 +37,19 @@ impl Found {
     }
 }
 
-/// Runs the table on a saver, each process on a thread of its own. Of the moments to end at, every `nth` is taken, others for each
+/// Runs the table on a checkpointer, each process on a thread of its own. Of the moments to end at, every `nth` is taken, others for each
 /// workload.
 pub(crate) async fn run(
     workloads: &[Box<dyn Play>],
     modes: &[Durability],
-    saver: &AnyCheckpointer,
+    checkpointer: &AnyCheckpointer,
     nth: usize,
 ) -> Found {
     let mut found = Found::default();
     for (number, workload) in workloads.iter().enumerate() {
         for durability in modes.iter().copied() {
             let row = Row { workload: &**workload, durability };
-            row.run(saver, number % nth, nth, &mut found).await;
+            row.run(checkpointer, number % nth, nth, &mut found).await;
         }
     }
     found
@@ -58,7 +60,7 @@ pub(crate) async fn run(
 pub(crate) async fn run_pairs(
     workloads: &[Box<dyn Play>],
     modes: &[Durability],
-    saver: &AnyCheckpointer,
+    checkpointer: &AnyCheckpointer,
     pairs: usize,
     seed: u64,
 ) -> Found {
@@ -67,7 +69,7 @@ pub(crate) async fn run_pairs(
         for durability in modes.iter().copied() {
             let row = Row { workload: &**workload, durability };
             let draw = Draw(seed ^ (number as u64) << 32 ^ durability as u64);
-            row.run_pairs(saver, draw, pairs, &mut found).await;
+            row.run_pairs(checkpointer, draw, pairs, &mut found).await;
         }
     }
     found
@@ -97,26 +99,36 @@ struct Row<'a> {
 }
 
 impl Row<'_> {
-    async fn run(&self, saver: &AnyCheckpointer, first: usize, nth: usize, found: &mut Found) {
-        let Some((expected, operations)) = self.undisturbed(saver, found).await else { return };
+    async fn run(
+        &self,
+        checkpointer: &AnyCheckpointer,
+        first: usize,
+        nth: usize,
+        found: &mut Found,
+    ) {
+        let Some((expected, operations)) = self.undisturbed(checkpointer, found).await else {
+            return;
+        };
         for (seed, crash) in Crash::points(operations).enumerate().skip(first).step_by(nth) {
             let again = match seed % 2 {
                 0 => Crash::Before(1 + seed % 3),
                 _ => Crash::Never,
             };
             let what = format!("{crash:?}");
-            self.crash(saver, &what, [crash, again], seed as u64, &expected, found).await;
+            self.crash(checkpointer, &what, [crash, again], seed as u64, &expected, found).await;
         }
     }
 
     async fn run_pairs(
         &self,
-        saver: &AnyCheckpointer,
+        checkpointer: &AnyCheckpointer,
         mut draw: Draw,
         pairs: usize,
         found: &mut Found,
     ) {
-        let Some((expected, operations)) = self.undisturbed(saver, found).await else { return };
+        let Some((expected, operations)) = self.undisturbed(checkpointer, found).await else {
+            return;
+        };
         for pair in 0..pairs {
             // Of a process that ends late there is little left to do.
             let first = draw.crash(operations);
@@ -126,17 +138,17 @@ impl Row<'_> {
             };
             let second = draw.crash(operations.saturating_sub(done).max(1) + 2);
             let (what, seed) = (format!("pair {pair}"), draw.0);
-            self.crash(saver, &what, [first, second], seed, &expected, found).await;
+            self.crash(checkpointer, &what, [first, second], seed, &expected, found).await;
         }
     }
 
     /// What the workload comes to, and in how many operations.
     async fn undisturbed(
         &self,
-        saver: &AnyCheckpointer,
+        checkpointer: &AnyCheckpointer,
         found: &mut Found,
     ) -> Option<(Outcome, usize)> {
-        let undisturbed = CrashSaver::over(saver.clone(), Crash::Never);
+        let undisturbed = CrashSaver::over(checkpointer.clone(), Crash::Never);
         match self.play(&undisturbed, &self.process("undisturbed", 0)).await {
             Some(Ok(expected)) => Some((expected, undisturbed.operations())),
             failed => {
@@ -148,7 +160,7 @@ impl Row<'_> {
 
     async fn crash(
         &self,
-        saver: &AnyCheckpointer,
+        checkpointer: &AnyCheckpointer,
         what: &str,
         crashes: [Crash; 2],
         seed: u64,
@@ -156,7 +168,7 @@ impl Row<'_> {
         found: &mut Found,
     ) {
         let process = self.process(what, seed);
-        match self.crash_twice(saver, process, crashes, expected).await {
+        match self.crash_twice(checkpointer, process, crashes, expected).await {
             Ok(ended) => {
                 found.crashes += ended;
                 found.pairs += usize::from(ended == 2);
@@ -171,15 +183,15 @@ impl Row<'_> {
     /// ended.
     async fn crash_twice(
         &self,
-        saver: &AnyCheckpointer,
+        checkpointer: &AnyCheckpointer,
         mut process: ProcessParts,
         crashes: [Crash; 2],
         expected: &Outcome,
     ) -> Result<usize, String> {
         let mut gone: Option<Gone> = None;
         for (ended, crash) in crashes.into_iter().chain([Crash::Never]).enumerate() {
-            let saver = CrashSaver::over(saver.clone(), crash);
-            let end = self.play(&saver, &process).await;
+            let checkpointer = CrashSaver::over(checkpointer.clone(), crash);
+            let end = self.play(&checkpointer, &process).await;
             if let Some(gone) = gone {
                 self.check(&gone, &process.journal)?;
             }
@@ -188,7 +200,7 @@ impl Row<'_> {
                 same(expected, &end?)?;
                 return Ok(ended);
             }
-            gone = Some(self.look_back(&saver, &process).await?);
+            gone = Some(self.look_back(&checkpointer, &process).await?);
             process.journal = Journal::new();
         }
         Err("the third process never ends".to_owned())
@@ -206,11 +218,11 @@ impl Row<'_> {
 
     async fn play(
         &self,
-        saver: &CrashSaver,
+        checkpointer: &CrashSaver,
         parts: &ProcessParts,
     ) -> Option<Result<Outcome, String>> {
         let process = Process {
-            saver: AnyCheckpointer::new(saver.clone()),
+            checkpointer: AnyCheckpointer::new(checkpointer.clone()),
             thread: parts.thread.clone(),
             durability: parts.durability,
             world: parts.world.clone(),
@@ -218,12 +230,16 @@ impl Row<'_> {
             order: parts.order,
             unstored: None,
         };
-        saver.run(self.workload.play(process)).await
+        checkpointer.run(self.workload.play(process)).await
     }
 
     /// What the process that ended had stored, and how far it had come.
-    async fn look_back(&self, saver: &CrashSaver, process: &ProcessParts) -> Result<Gone, String> {
-        Gone::look(&saver.survivor(), &process.thread, process.journal.entries()).await
+    async fn look_back(
+        &self,
+        checkpointer: &CrashSaver,
+        process: &ProcessParts,
+    ) -> Result<Gone, String> {
+        Gone::look(&checkpointer.survivor(), &process.thread, process.journal.entries()).await
     }
 
     fn check(&self, gone: &Gone, after: &Journal) -> Result<(), String> {

@@ -132,7 +132,7 @@ impl<S: State, O> Workload<S, O> {
 /// What a process has at hand.
 #[derive(Clone)]
 pub(crate) struct Process {
-    pub(crate) saver: AnyCheckpointer,
+    pub(crate) checkpointer: AnyCheckpointer,
     pub(crate) thread: Arc<str>,
     pub(crate) durability: Durability,
     pub(crate) world: World,
@@ -176,7 +176,7 @@ impl<S: State, O: fmt::Debug + Send + 'static> Play for Workload<S, O> {
     fn play(&self, process: Process) -> BoxFuture<'_, Result<Outcome, String>> {
         Box::pin(async move {
             let app = (self.build)()
-                .with_any_checkpointer(process.saver)
+                .with_any_checkpointer(process.checkpointer)
                 .with_context(process.world)
                 .with_context(process.journal)
                 .with_context(process.order);
@@ -215,7 +215,7 @@ impl<S: State, O: fmt::Debug + Send + 'static> Play for Workload<S, O> {
 }
 
 impl<S: State, O: fmt::Debug + Send + 'static> Workload<S, O> {
-    /// What the thread needs next in this turn; nothing if the turn is over.
+    /// What the thread needs next in this turn; `None` if the turn is over.
     async fn next(&self, thread: &Thread<S, O>, turn: usize) -> Result<Option<Input>, RunError> {
         let begun = thread.get_state_history().filter("turn", turn as i64).limit(1).raw().await?;
         if begun.is_empty() {

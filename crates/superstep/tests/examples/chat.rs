@@ -31,8 +31,8 @@ fn said_in_python(file: &Path, text: &str) -> Option<String> {
 async fn python_and_rust_take_turns() {
     let file = std::env::temp_dir().join(format!("superstep-chat-{}.db", std::process::id()));
     if said_in_python(&file, "I am Ada").is_some() {
-        let saver = SqliteSaver::open(&file).await.expect("a file");
-        let app = app().expect("a graph").with_checkpointer(saver);
+        let checkpointer = SqliteSaver::open(&file).await.expect("a file");
+        let app = app().expect("a graph").with_checkpointer(checkpointer);
         assert_eq!(say(&app, "Who am I?").await.expect("a reply"), "You are Ada.");
         let said = said_in_python(&file, "Thank you").expect("there was a Python before");
         let expected = [

@@ -1,6 +1,7 @@
-//! Shows that storage may fail at any moment: before or after something takes effect, or because somebody else was first, in
-//! every durability mode. The run ends with an error that names the thread, and the thread goes on to the same state, without
-//! running anything again whose completion was stored.
+//! Shows that storage may fail at any moment: before or after something takes effect, or because
+//! another writer was first, in every durability mode. The run ends with an error that names the
+//! thread, and the thread continues to the same state, without running anything again whose
+//! completion was stored.
 //!
 //! It could break wherever something is on its way to storage while something else fails, and wherever a run ends without
 //! giving back what it has taken.
@@ -32,10 +33,10 @@ const NTH: usize = 3;
 #[test]
 fn in_memory() {
     let workloads = workloads::all();
-    let saver = AnyCheckpointer::new(MemorySaver::new());
+    let checkpointer = AnyCheckpointer::new(MemorySaver::new());
     // Nothing here waits for anything but the clock, which is virtual: a week is over when nothing else happens.
     let limit = Some(Duration::from_secs(7 * 86_400));
-    let found = virtual_time(table::run(&workloads, &MODES, &saver, 1, limit));
+    let found = virtual_time(table::run(&workloads, &MODES, &checkpointer, 1, limit));
     found.report("in memory", workloads.len(), FAULTS_MIN);
 }
 
@@ -49,8 +50,8 @@ fn in_a_file_of_sqlite() {
             let _ = std::fs::remove_file(file);
         }
         let options = SqliteSaver::options().synchronous(Synchronous::Normal);
-        let saver = options.open(&file).await.expect("a file");
-        table::run(&workloads, &MODES, &AnyCheckpointer::new(saver), NTH, None).await
+        let checkpointer = options.open(&file).await.expect("a file");
+        table::run(&workloads, &MODES, &AnyCheckpointer::new(checkpointer), NTH, None).await
     });
     found.report("in a file of SQLite", workloads.len(), FAULTS_MIN / NTH);
 }

@@ -27,9 +27,11 @@ pub(crate) struct Found {
 
 impl Found {
     /// Says what was found, and fails if that is a problem, or less than there should be.
-    pub(crate) fn report(&self, savers: &str, workloads: usize, faults_min: usize) {
+    pub(crate) fn report(&self, checkpointers: &str, workloads: usize, faults_min: usize) {
         let Self { faults, conflicts, .. } = self;
-        println!("{savers}: {workloads} workloads, {faults} faults, {conflicts} of them conflicts");
+        println!(
+            "{checkpointers}: {workloads} workloads, {faults} faults, {conflicts} of them conflicts"
+        );
         for problem in &self.problems {
             println!("- {problem}");
         }
@@ -38,19 +40,19 @@ impl Found {
     }
 }
 
-/// Runs the table on a saver, each workload on a thread of its own. Of the faults, every `nth` is tried, others for each workload.
+/// Runs the table on a checkpointer, each workload on a thread of its own. Of the faults, every `nth` is tried, others for each workload.
 /// Nothing may take longer than the limit, if there is one.
 pub(crate) async fn run(
     workloads: &[Box<dyn Play>],
     modes: &[Durability],
-    saver: &AnyCheckpointer,
+    checkpointer: &AnyCheckpointer,
     nth: usize,
     limit: Option<Duration>,
 ) -> Found {
     let mut found = Found::default();
     for (number, workload) in workloads.iter().enumerate() {
         for durability in modes.iter().copied() {
-            let row = Row { workload: &**workload, durability, saver, limit };
+            let row = Row { workload: &**workload, durability, checkpointer, limit };
             row.run(number % nth, nth, &mut found).await;
         }
     }
@@ -60,7 +62,7 @@ pub(crate) async fn run(
 struct Row<'a> {
     workload: &'a dyn Play,
     durability: Durability,
-    saver: &'a AnyCheckpointer,
+    checkpointer: &'a AnyCheckpointer,
     limit: Option<Duration>,
 }
 
@@ -69,7 +71,7 @@ type Told = Arc<Mutex<Vec<(String, Gone)>>>;
 
 impl Row<'_> {
     async fn run(&self, first: usize, nth: usize, found: &mut Found) {
-        let undisturbed = FaultSaver::over(self.saver.clone(), Fault::Never);
+        let undisturbed = FaultSaver::over(self.checkpointer.clone(), Fault::Never);
         let (told, journal) = (Told::default(), Journal::new());
         let expected = match self.play("undisturbed", &undisturbed, 0, &told, &journal).await {
             Ok(expected) => expected,
@@ -93,12 +95,12 @@ impl Row<'_> {
 
     /// Plays the workload with one fault. Returns whether it came to it: another order may need fewer operations.
     async fn fault(&self, fault: Fault, seed: u64, expected: &Outcome) -> Result<bool, String> {
-        let saver = FaultSaver::over(self.saver.clone(), fault);
+        let checkpointer = FaultSaver::over(self.checkpointer.clone(), fault);
         let (told, journal) = (Told::default(), Journal::new());
-        let ended = self.play(&format!("{fault:?}"), &saver, seed, &told, &journal).await?;
+        let ended = self.play(&format!("{fault:?}"), &checkpointer, seed, &told, &journal).await?;
         let told = std::mem::take(&mut *told.lock().unwrap_or_else(PoisonError::into_inner));
         match &told[..] {
-            [] if !saver.has_failed() => {}
+            [] if !checkpointer.has_failed() => {}
             [] => return Err("nobody was told of the fault".to_owned()),
             [(text, gone)] => {
                 let thread = self.thread(&format!("{fault:?}"));
@@ -111,7 +113,7 @@ impl Row<'_> {
             several => return Err(format!("one fault failed {} runs", several.len())),
         }
         same(expected, &ended)?;
-        Ok(saver.has_failed())
+        Ok(checkpointer.has_failed())
     }
 
     fn thread(&self, what: &str) -> String {
@@ -121,7 +123,7 @@ impl Row<'_> {
     async fn play(
         &self,
         what: &str,
-        saver: &FaultSaver,
+        checkpointer: &FaultSaver,
         seed: u64,
         told: &Told,
         journal: &Journal,
@@ -129,7 +131,7 @@ impl Row<'_> {
         let thread: Arc<str> = self.thread(what).into();
         let unstored = {
             let (told, journal) = (told.clone(), journal.clone());
-            let (below, thread) = (self.saver.clone(), thread.clone());
+            let (below, thread) = (self.checkpointer.clone(), thread.clone());
             move |text: String| -> crate::workload::BoxFuture<'static, Result<(), String>> {
                 let (told, ran) = (told.clone(), journal.entries());
                 let (below, thread) = (below.clone(), thread.clone());
@@ -141,7 +143,7 @@ impl Row<'_> {
             }
         };
         let process = Process {
-            saver: AnyCheckpointer::new(saver.clone()),
+            checkpointer: AnyCheckpointer::new(checkpointer.clone()),
             thread,
             durability: self.durability,
             world: World::default(),

@@ -10,9 +10,11 @@ use superstep::prelude::*;
 use superstep::state::Table;
 
 use super::behave::input;
+use super::channel::Fault;
 use super::graph::Graph;
-use super::model::{End, Fault, Model, Snapshot, Trace};
+use super::model::Model;
 use super::real::{Ran, Shared, build, json, take, view};
+use super::trace::{End, Snapshot, Trace};
 
 macro_rules! same {
     ($what:expr, $expected:expr, $found:expr) => {{
@@ -30,6 +32,21 @@ fn same_end(model: &mut Model<'_>, trace: &Trace, ran: &Ran) -> Result<(), Strin
         (End::Done(values), Ok(found)) => same!("the result", *values, *found),
         (End::RecursionLimit(limit), Err(RunError::RecursionLimit { limit: found })) => {
             same!("the limit", limit, found);
+        }
+        (End::Unfilled(expected), Err(RunError::UnfilledJoin { joins })) => {
+            let names = |names: &[Arc<str>]| {
+                let mut names: Vec<_> = names.iter().map(ToString::to_string).collect();
+                names.sort();
+                names
+            };
+            let found = joins
+                .iter()
+                .map(|join| (join.node.to_string(), names(&join.arrived), names(&join.missing)));
+            let mut found: Vec<_> = found.collect();
+            let mut expected = expected.clone();
+            found.sort();
+            expected.sort();
+            same!("the joins that are not filled", expected, found);
         }
         (End::Failed { node, text }, Err(RunError::Node { node: found, error, .. })) => {
             same!("the failed node", **node, **found);
@@ -79,10 +96,10 @@ fn same_run(model: &mut Model<'_>, number: Option<i64>, ran: &Ran) -> Result<(),
 }
 
 /// Without a checkpointer: one run.
-pub(crate) async fn without_a_saver(graph: &Arc<Graph>) -> Result<(), String> {
+pub(crate) async fn without_a_checkpointer(graph: &Arc<Graph>) -> Result<(), String> {
     let shared = Arc::new(Shared::default());
-    let app = build(graph, &shared);
-    let mut model = Model::new(graph);
+    let (app, lenient) = build(graph, &shared);
+    let mut model = Model::new(graph, lenient);
     let number = graph.inputs[0];
     let run = app.invoke(Value::from(input(number))).recursion_limit(graph.limit);
     let run = match graph.concurrency {
@@ -96,9 +113,10 @@ pub(crate) async fn without_a_saver(graph: &Arc<Graph>) -> Result<(), String> {
 /// On a thread: each input in turn, and on with no input, whether it failed or nothing is left to do.
 pub(crate) async fn on_a_thread(graph: &Arc<Graph>) -> Result<(), String> {
     let shared = Arc::new(Shared::default());
-    let app = build(graph, &shared).with_checkpointer(MemorySaver::new());
+    let (app, lenient) = build(graph, &shared);
+    let app = app.with_checkpointer(MemorySaver::new());
     let thread = app.thread("t");
-    let mut model = Model::new(graph);
+    let mut model = Model::new(graph, lenient);
     for number in &graph.inputs {
         let mut given = Some(*number);
         for _ in 0..graph.tries {

@@ -16,7 +16,7 @@ pub(crate) struct Graph {
     pub(crate) nodes: Vec<Node>,
     pub(crate) start: Vec<usize>,
     pub(crate) start_router: Option<Router>,
-    pub(crate) joins: Vec<(Vec<usize>, Option<usize>)>,
+    pub(crate) joins: Vec<JoinPlan>,
     pub(crate) kinds: Kinds,
     pub(crate) inputs: Vec<i64>,
     /// How often a thread is run for each input: once with it, then on with nothing.
@@ -26,6 +26,24 @@ pub(crate) struct Graph {
     pub(crate) sleeps: bool,
     pub(crate) exit: bool,
     pub(crate) seed: u64,
+}
+
+/// How many of its members a join needs is counted from all of them downwards.
+#[derive(Clone, Debug)]
+pub(crate) struct JoinPlan {
+    pub(crate) from: Vec<usize>,
+    pub(crate) to: Option<usize>,
+    pub(crate) fewer: usize,
+    pub(crate) across: bool,
+}
+
+/// A join by names.
+#[derive(Clone, Debug)]
+pub(crate) struct PlannedJoin {
+    pub(crate) members: Vec<&'static str>,
+    pub(crate) target: Option<&'static str>,
+    pub(crate) needed: usize,
+    pub(crate) across: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -115,23 +133,34 @@ impl Graph {
         })
     }
 
-    /// The joins without repetitions, as (members, target).
-    pub(crate) fn joins(&self) -> Vec<(Vec<&'static str>, Option<&'static str>)> {
-        let mut all = Vec::new();
-        for (from, to) in &self.joins {
+    /// The joins without repetitions.
+    pub(crate) fn joins(&self) -> Vec<PlannedJoin> {
+        let mut all: Vec<PlannedJoin> = Vec::new();
+        for JoinPlan { from, to, fewer, across } in &self.joins {
             let mut members: Vec<_> = Vec::new();
             for name in from.iter().map(|from| self.name(*from)) {
                 if !members.contains(&name) {
                     members.push(name);
                 }
             }
-            let join = (members, to.map(|to| self.name(to)));
-            if !all.contains(&join) {
-                all.push(join);
+            let target = to.map(|to| self.name(to));
+            let needed = members.len().saturating_sub(*fewer).max(1);
+            let same = |join: &PlannedJoin| {
+                (&join.members, join.target, join.needed) == (&members, target, needed)
+            };
+            if !all.iter().any(same) {
+                all.push(PlannedJoin { members, target, needed, across: *across });
             }
         }
         all
     }
+}
+
+fn join() -> impl Strategy<Value = JoinPlan> {
+    let fewer = prop_oneof![2 => Just(0), 1 => Just(1), 1 => Just(2)];
+    let to = prop::option::weighted(0.9, 0..6usize);
+    (vec(0..6usize, 1..=3), to, fewer, any::<bool>())
+        .prop_map(|(from, to, fewer, across)| JoinPlan { from, to, fewer, across })
 }
 
 fn place() -> impl Strategy<Value = Place> {
@@ -200,7 +229,7 @@ pub(crate) fn graph() -> impl Strategy<Value = Graph> {
         vec(node(), 1..=6),
         vec(0..6usize, 1..=3),
         prop::option::weighted(0.2, router()),
-        vec((vec(0..6usize, 1..=3), prop::option::weighted(0.9, 0..6usize)), 0..=2),
+        vec(join(), 0..=2),
     );
     let run = (
         vec(0..5i64, 1..=2),

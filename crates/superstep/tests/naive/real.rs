@@ -9,11 +9,11 @@ use serde_json::Value as Json;
 use superstep::node::{FromTask, Invocation};
 use superstep::prelude::*;
 use superstep::state::{Deltas, Fold, Kind, Schema, Table, TableChannel, Writes};
-use superstep::{CompiledGraph, Data, Goto, Run, Targets, UpdatesEvent};
+use superstep::{CompiledGraph, Data, Goto, Join, Run, Targets, UpdatesEvent};
 
 use super::behave::{Done, View, Written, behave, route, takes};
-use super::graph::{Graph, NAMES, Node, Place, Router};
-use super::model::{Group, STATE, executed, text};
+use super::graph::{Graph, NAMES, Node, Place, PlannedJoin, Router};
+use super::trace::{Group, STATE, executed, text};
 
 /// What a dispatch carried, if a dispatch was it.
 struct MaybeArg(Option<i64>);
@@ -162,7 +162,8 @@ fn add_node(
     builder
 }
 
-pub(crate) fn build(graph: &Arc<Graph>, shared: &Arc<Shared>) -> CompiledGraph<Table> {
+/// The compiled graph, and whether it is lenient.
+pub(crate) fn build(graph: &Arc<Graph>, shared: &Arc<Shared>) -> (CompiledGraph<Table>, bool) {
     let declare = || {
         let mut builder = StateGraph::with_schema(schema(graph));
         for (index, node) in graph.nodes.iter().enumerate() {
@@ -174,13 +175,19 @@ pub(crate) fn build(graph: &Arc<Graph>, shared: &Arc<Shared>) -> CompiledGraph<T
         if let Some(router) = &graph.start_router {
             builder = add_router(builder, graph, START, false, router);
         }
-        for (members, target) in graph.joins() {
-            builder = builder.add_edge(members, target.unwrap_or(END));
+        for PlannedJoin { members, target, needed, across } in graph.joins() {
+            let all = needed == members.len();
+            let join = if all { Join::all(members) } else { Join::at_least(needed, members) };
+            let join = if across { join.across_runs() } else { join };
+            builder = builder.add_edge(join, target.unwrap_or(END));
         }
         builder
     };
     // Random graphs have nodes that nothing leads to, which only a lenient graph may have.
-    declare().compile().or_else(|_| declare().lenient().compile()).expect("a graph that compiles")
+    match declare().compile() {
+        Ok(strict) => (strict, false),
+        Err(_) => (declare().lenient().compile().expect("a graph that compiles"), true),
+    }
 }
 
 /// What a stream showed, and how the run ended.

@@ -1,6 +1,6 @@
-//! A branch begins at a checkpoint beside which the tasks of the other branch have stored their writes. A channel that stores
-//! writes is rebuilt from those of its ancestors, so a branch must keep these out, also of a channel that had not been
-//! written when it began.
+//! A branch begins at a checkpoint with which the tasks of the other branch have stored their
+//! writes. A channel that stores writes is rebuilt from those of its ancestors, so a branch must
+//! keep these out, also of a channel that had not been written when it began.
 
 use futures_util::TryStreamExt;
 
@@ -48,7 +48,8 @@ async fn an_update_of_an_older_checkpoint() {
     goes_on(&thread).await;
 }
 
-/// The branch begins with a run that fails before anything has written the list, and another run goes on.
+/// The branch begins with a run that fails before anything has written the list, and another run
+/// continues.
 #[tokio::test]
 async fn a_run_from_an_older_checkpoint_that_fails() {
     let world = World::new();

@@ -4,7 +4,7 @@ use crate::world::{Log, World, done, in_memory, log, look};
 use superstep::Thread;
 use superstep::prelude::*;
 
-/// A graph inside a node, with this node beside two that give commands for the graph around.
+/// A subgraph, with this node beside two that give commands for the graph around.
 fn thread<M: 'static>(world: &World, beside: impl superstep::IntoNode<Log, M>) -> Thread<Log> {
     let leave = |text: &'static str| {
         move |Ctx(world): Ctx<World>| {

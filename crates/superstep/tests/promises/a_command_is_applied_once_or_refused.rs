@@ -1,5 +1,5 @@
-//! A command given to a thread does what it says, once. One that says nothing, or names what is not there, is refused before
-//! anything changes.
+//! A command given to a thread does what it says, once. One that says nothing, or names what does
+//! not exist, is refused before anything changes.
 
 use crate::world::{
     Log, World, assert_says, checkpoints, done, failed, in_memory, log, look, next,

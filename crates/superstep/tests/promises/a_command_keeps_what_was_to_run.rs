@@ -1,5 +1,6 @@
-//! Shows that a command given to a thread that has stopped in the middle of a superstep leaves the tasks of the superstep as
-//! they are: what has finished does not run again and is not lost, and what the command leads to runs beside it.
+//! Shows that a command given to a thread that has stopped in the middle of a superstep leaves the
+//! tasks of the superstep as they are: what has finished does not run again and is not lost, and
+//! what the command leads to runs next to it.
 //!
 //! It could break because dispatches are kept in one list, which a superstep replaces.
 

@@ -1,5 +1,5 @@
-//! Writes that cannot be applied fail their superstep, not the thread. It can be looked at, and going on runs the writers
-//! again.
+//! Writes that cannot be applied fail their superstep, not the thread. It can be looked at, and
+//! continuing runs the writers again.
 
 use crate::world;
 
@@ -41,7 +41,8 @@ fn app(world: &World, write: fn(bool) -> ValuesUpdate) -> CompiledGraph<Values> 
     world::in_memory(graph, world)
 }
 
-/// In the reference going on fails for ever without running anything, and the head cannot be looked at.
+/// In the reference continuing fails forever without running anything, and the head cannot be
+/// looked at.
 async fn goes_on(
     world: World,
     thread: Thread<Values>,

@@ -1,8 +1,9 @@
-//! Shows what happens to a run that is asked to stop while it works: the superstep completes and is stored, the run ends with
-//! the reason, and the thread goes on with no input and without doing anything twice.
+//! Shows what happens to a run that is asked to stop while it works: the superstep completes and is
+//! stored, the run ends with the reason, and the thread continues with no input and without doing
+//! anything twice.
 //!
-//! It could break if the request were looked at inside a superstep, if a graph inside a node or the node around it made
-//! something else of it, or if what was done by then were not stored.
+//! It could break if the request were looked at inside a superstep, if a subgraph or the
+//! node around it made something else of it, or if what was done by then were not stored.
 
 use crate::common::{Counter, Notes, done, kept, line, ms, next, sleep};
 use superstep::prelude::*;
@@ -145,7 +146,7 @@ async fn a_question_wins() {
     assert_eq!(asked.expect("a question").len(), 1);
 }
 
-/// A graph inside whose first node asks for a drain, and a node beside it that takes longer.
+/// A subgraph whose first node asks for a drain, and a node next to it that takes longer.
 fn around(inner: CompiledGraph<Notes>, beside: &Counter) -> StateGraph<Notes> {
     let beside = beside.clone();
     let leave = |inner: Notes| Notes::update().lines(inner.lines);
@@ -242,7 +243,7 @@ async fn one_control_serves_many_runs() {
     }
 }
 
-/// Without a checkpointer there is nothing to go on from, but the run stops all the same.
+/// Without a checkpointer there is nothing to continue from, but the run stops all the same.
 #[tokio::test(start_paused = true)]
 async fn without_a_checkpointer() {
     let (ran, control) = (Counter::default(), RunControl::new());

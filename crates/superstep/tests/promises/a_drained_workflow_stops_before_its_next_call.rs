@@ -1,5 +1,6 @@
-//! A workflow is one superstep, so a drain that waited for its boundary would wait for all that is left to do. It stops before
-//! the next recorded call begins, keeps what calls have done, and goes on with no input.
+//! A workflow is one superstep, so a drain that waited for its boundary would wait for all that is
+//! left to do. It stops before the next recorded call begins, keeps what calls have done, and
+//! continues with no input.
 //!
 //! The reference runs on to the end of the function (`docs/divergences.md`).
 
@@ -66,7 +67,7 @@ async fn when_calls_run_beside_each_other() {
     let workflow = Entrypoint::new("beside", |(): (), task: Task| async move {
         let calls = ["a", "b", "c"].map(|name| {
             task.call_with(name, move |task| async move {
-                // All that may run have begun when the first of them goes on.
+                // All that may run have begun when the first of them continues.
                 task.context::<World>().expect("a world").ran(name);
                 tokio::task::yield_now().await;
                 task.control().request_drain("deploy");

@@ -57,8 +57,8 @@ flowchart TD
     __start__ --> plan
     plan --> write
     plan --> draw
-    write --> review
-    draw --> review
+    write -->|\"all\"| review
+    draw -->|\"all\"| review
     review -.->|\"good\"| send
     review -.->|\"bad\"| write
     send -.-> plan
@@ -76,9 +76,9 @@ fn text_lists_each_node_with_where_it_leads() {
   --> write
   --> draw
 [write]
-  --> review
+  --> review  (all)
 [draw]
-  --> review
+  --> review  (all)
 [review]
     [start]
       --> check

@@ -1,6 +1,7 @@
-//! Shows that dropping a stream, or the future of an `invoke`, stops the run where it is: nodes that were running are
-//! dropped, also spawned ones, what was stored stays, and the thread goes on later. It would break if the run lived in a
-//! task of its own, or if a half-done superstep left something behind.
+//! Shows that dropping a stream, or the future of an `invoke`, stops the run where it is: nodes
+//! that were running are dropped, also spawned ones, what was stored stays, and the thread
+//! continues later. It would break if the run lived in a task of its own, or if a half-done
+//! superstep left something behind.
 
 use crate::common::{Counter, Notes, done, kept, line, ms, next, sleep};
 use superstep::prelude::*;

@@ -1,5 +1,5 @@
-//! A task is finished when its node and its routers are. If a router fails, nothing of the task is kept, and going on runs
-//! node and router again.
+//! A task is finished when its node and its routers are. If a router fails, nothing of the task is
+//! kept, and continuing runs node and router again.
 
 use crate::world::{Log, LogUpdate, World, assert_says, done, failed, in_memory, log, look, next};
 use superstep::node::IntoRouter;
@@ -31,8 +31,8 @@ fn routed<M>(
     in_memory(graph, world)
 }
 
-/// In the reference the write of `a` is stored before the router is asked, so the task counts as finished: `next` is empty,
-/// and going on ends the run without `b`.
+/// In the reference the write of `a` is stored before the router is asked, so the task counts as
+/// finished: `next` is empty, and continuing ends the run without `b`.
 async fn fails_and_goes_on(app: CompiledGraph<Log>, world: World, says: &[&str]) {
     let thread = app.thread("1");
     let (_, text) = failed(thread.invoke(log("in")).await);

@@ -11,7 +11,7 @@ use superstep::prelude::*;
 use superstep::{CompiledGraph, Durability, Memory, RunError};
 
 /// `a` and `b` side by side, then `after`.
-fn app(saver: &Watched, world: &World) -> CompiledGraph<Log> {
+fn app(checkpointer: &Watched, world: &World) -> CompiledGraph<Log> {
     let note = |name: &'static str, seconds: u64| {
         move |Ctx(world): Ctx<World>| async move {
             tokio::time::sleep(Duration::from_secs(seconds)).await;
@@ -28,7 +28,7 @@ fn app(saver: &Watched, world: &World) -> CompiledGraph<Log> {
         .add_edge(["a", "b"], "after")
         .compile()
         .expect("a graph");
-    graph.with_checkpointer(saver.clone()).with_context(world.clone())
+    graph.with_checkpointer(checkpointer.clone()).with_context(world.clone())
 }
 
 fn disk_is_full(outcome: Result<Outcome<Log>, RunError>) {
@@ -40,14 +40,14 @@ fn disk_is_full(outcome: Result<Outcome<Log>, RunError>) {
 /// F30: the reference does not wait for the writes of tasks; it tells of the failure when all nodes have run.
 #[tokio::test(start_paused = true)]
 async fn of_what_a_task_wrote() {
-    let (saver, world) = (Watched::default(), World::new());
-    let thread = app(&saver, &world).thread("1");
-    saver.writes_fail.store(true, Ordering::SeqCst);
+    let (checkpointer, world) = (Watched::default(), World::new());
+    let thread = app(&checkpointer, &world).thread("1");
+    checkpointer.writes_fail.store(true, Ordering::SeqCst);
     disk_is_full(thread.invoke(log("in")).await);
     assert!(!world.take().contains(&"after".to_owned()), "the next superstep does not start");
     assert_eq!(look(&thread).await.state().log, ["in"]);
 
-    saver.writes_fail.store(false, Ordering::SeqCst);
+    checkpointer.writes_fail.store(false, Ordering::SeqCst);
     assert_eq!(done(thread.invoke(()).await).log, ["in", "a", "b", "after"]);
     assert_eq!(world.take(), ["a", "b", "after"], "what was not stored runs again");
 }
@@ -55,14 +55,14 @@ async fn of_what_a_task_wrote() {
 /// F30: the checkpoint itself.
 #[tokio::test(start_paused = true)]
 async fn of_a_checkpoint() {
-    let (saver, world) = (Watched::default(), World::new());
-    let thread = app(&saver, &world).thread("1");
+    let (checkpointer, world) = (Watched::default(), World::new());
+    let thread = app(&checkpointer, &world).thread("1");
     thread.invoke(log("in")).interrupt_before(["a"]).await.expect("a breakpoint");
-    saver.checkpoints_fail.store(true, Ordering::SeqCst);
+    checkpointer.checkpoints_fail.store(true, Ordering::SeqCst);
     disk_is_full(thread.invoke(()).await);
     assert_eq!(world.take(), ["a", "b"]);
 
-    saver.checkpoints_fail.store(false, Ordering::SeqCst);
+    checkpointer.checkpoints_fail.store(false, Ordering::SeqCst);
     assert_eq!(
         next(&look(&thread).await),
         ["b"],
@@ -75,17 +75,18 @@ async fn of_a_checkpoint() {
 /// F30: the input; nothing runs.
 #[tokio::test(start_paused = true)]
 async fn of_the_input() {
-    let (saver, world) = (Watched::default(), World::new());
-    let thread = app(&saver, &world).thread("1");
-    saver.checkpoints_fail.store(true, Ordering::SeqCst);
+    let (checkpointer, world) = (Watched::default(), World::new());
+    let thread = app(&checkpointer, &world).thread("1");
+    checkpointer.checkpoints_fail.store(true, Ordering::SeqCst);
     disk_is_full(thread.invoke(log("in")).await);
     assert!(world.take().is_empty());
-    saver.checkpoints_fail.store(false, Ordering::SeqCst);
+    checkpointer.checkpoints_fail.store(false, Ordering::SeqCst);
     assert_eq!(done(thread.invoke(log("in")).await).log, ["in", "a", "b", "after"]);
 }
 
-/// A graph inside with a memory counts how often it was called, and the outermost graph is stored at its end.
-fn remembers(saver: &Watched) -> CompiledGraph<Log> {
+/// A subgraph with a memory counts how often it was called, and the outermost graph is stored at
+/// its end.
+fn remembers(checkpointer: &Watched) -> CompiledGraph<Log> {
     let inner = StateGraph::<Log>::new()
         .add_node("count", |state: Arc<Log>| Log::update().n(state.n + 1))
         .add_node("rest", || ())
@@ -98,22 +99,22 @@ fn remembers(saver: &Watched) -> CompiledGraph<Log> {
     let graph = StateGraph::<Log>::new()
         .add_node("inner", inner.as_node(|_: &Log| Log::update(), leave))
         .add_edge(START, "inner");
-    graph.compile().expect("a graph").with_checkpointer(saver.clone())
+    graph.compile().expect("a graph").with_checkpointer(checkpointer.clone())
 }
 
-/// It is the end of the run that cannot be stored, and with it what graphs inside remember.
+/// It is the end of the run that cannot be stored, and with it what subgraphs remember.
 #[tokio::test(start_paused = true)]
 async fn of_a_graph_with_a_memory_at_the_end() {
-    let saver = Watched::default();
-    let thread = remembers(&saver).thread("1");
+    let checkpointer = Watched::default();
+    let thread = remembers(&checkpointer).thread("1");
     let run = |line: &str| thread.invoke(log(line)).durability(Durability::Exit);
-    saver.checkpoints_fail.store(true, Ordering::SeqCst);
+    checkpointer.checkpoints_fail.store(true, Ordering::SeqCst);
     disk_is_full(run("lost").await);
-    saver.checkpoints_fail.store(false, Ordering::SeqCst);
+    checkpointer.checkpoints_fail.store(false, Ordering::SeqCst);
     assert_eq!(done(run("first").await).log, ["first", "called 1 times"]);
-    saver.checkpoints_fail.store(true, Ordering::SeqCst);
+    checkpointer.checkpoints_fail.store(true, Ordering::SeqCst);
     disk_is_full(run("lost").await);
-    saver.checkpoints_fail.store(false, Ordering::SeqCst);
+    checkpointer.checkpoints_fail.store(false, Ordering::SeqCst);
     let end = done(run("second").await);
     assert_eq!(end.log, ["first", "called 1 times", "second", "called 2 times"]);
 }
@@ -121,13 +122,14 @@ async fn of_a_graph_with_a_memory_at_the_end() {
 /// Two runs of different processes that store at their end: the one that comes last is told, and leaves nothing behind.
 #[tokio::test(start_paused = true)]
 async fn of_a_graph_with_a_memory_that_another_run_has_used() {
-    let saver = Watched::default();
-    // The saver does not say where it keeps things, so the two do not know of each other.
-    let thread = remembers(&saver).thread("1");
+    let checkpointer = Watched::default();
+    // The checkpointer does not say where it keeps things, so the two do not know of each other.
+    let thread = remembers(&checkpointer).thread("1");
     let run = |line: &str| thread.invoke(log(line)).durability(Durability::Exit);
-    let other = remembers(&saver).thread("1").invoke(log("other")).durability(Durability::Exit);
+    let other =
+        remembers(&checkpointer).thread("1").invoke(log("other")).durability(Durability::Exit);
     let mut other = other.stream([Mode::Updates]).subgraphs(true);
-    // A run waits for the reader of its stream, so this one is now in the middle of the graph inside.
+    // A run waits for the reader of its stream, so this one is now in the middle of the subgraph.
     let update = other.next().await.expect("an event").expect("`count` has run");
     assert!(!update.ns.is_empty(), "{update:?}");
     done(run("first").await);
@@ -141,17 +143,17 @@ async fn of_a_graph_with_a_memory_that_another_run_has_used() {
     assert_eq!(done(run("second").await).log.last().expect("a line"), "called 2 times");
 }
 
-/// What a graph inside has stored cannot be read.
+/// What a subgraph has stored cannot be read.
 #[tokio::test(start_paused = true)]
 async fn or_of_a_look_at_a_graph_with_a_memory() {
     for durability in [Durability::Sync, Durability::Async, Durability::Exit] {
-        let saver = Watched::default();
-        let thread = remembers(&saver).thread("1");
+        let checkpointer = Watched::default();
+        let thread = remembers(&checkpointer).thread("1");
         let run = |line: &str| thread.invoke(log(line)).durability(durability);
         done(run("first").await);
-        saver.looks_inside_fail.store(true, Ordering::SeqCst);
+        checkpointer.looks_inside_fail.store(true, Ordering::SeqCst);
         disk_is_full(run("second").await);
-        saver.looks_inside_fail.store(false, Ordering::SeqCst);
+        checkpointer.looks_inside_fail.store(false, Ordering::SeqCst);
         let end = done(thread.invoke(()).durability(durability).await);
         assert_eq!(end.log, ["first", "called 1 times", "second", "called 2 times"]);
     }
@@ -160,16 +162,16 @@ async fn or_of_a_look_at_a_graph_with_a_memory() {
 /// F30: a question that could not be stored was not asked.
 #[tokio::test(start_paused = true)]
 async fn of_a_question() {
-    let saver = Watched::default();
+    let checkpointer = Watched::default();
     let graph = StateGraph::<Log>::new()
         .add_node("ask", |task: Task| async move { log(task.interrupt::<String>("go?").await) })
         .add_edge(START, "ask")
         .compile()
         .expect("a graph");
-    let thread = graph.with_checkpointer(saver.clone()).thread("1");
-    saver.writes_fail.store(true, Ordering::SeqCst);
+    let thread = graph.with_checkpointer(checkpointer.clone()).thread("1");
+    checkpointer.writes_fail.store(true, Ordering::SeqCst);
     disk_is_full(thread.invoke(log("in")).await);
-    saver.writes_fail.store(false, Ordering::SeqCst);
+    checkpointer.writes_fail.store(false, Ordering::SeqCst);
     assert!(look(&thread).await.interrupts.is_empty());
     assert_eq!(world::asked(thread.invoke(()).await), ["go?"]);
     assert_eq!(done(thread.resume("yes").await).log, ["in", "yes"]);
@@ -178,7 +180,7 @@ async fn of_a_question() {
 /// F30: the result of a recorded call. Handling errors of the call does not hide it.
 #[tokio::test(start_paused = true)]
 async fn of_a_recorded_call() {
-    let (saver, world) = (Watched::default(), World::new());
+    let (checkpointer, world) = (Watched::default(), World::new());
     let graph = StateGraph::<Log>::new()
         .add_node("pay", |task: Task| async move {
             let charged = task.call("charge", || async { Ok::<i64, NodeError>(42) }).await;
@@ -189,11 +191,11 @@ async fn of_a_recorded_call() {
         .add_edge("pay", "after")
         .compile()
         .expect("a graph");
-    let app = graph.with_checkpointer(saver.clone()).with_context(world.clone());
+    let app = graph.with_checkpointer(checkpointer.clone()).with_context(world.clone());
     let thread = app.thread("1");
-    saver.writes_fail.store(true, Ordering::SeqCst);
+    checkpointer.writes_fail.store(true, Ordering::SeqCst);
     disk_is_full(thread.invoke(log("in")).await);
     assert!(world.take().is_empty());
-    saver.writes_fail.store(false, Ordering::SeqCst);
+    checkpointer.writes_fail.store(false, Ordering::SeqCst);
     assert_eq!(done(thread.invoke(()).await).log, ["in", "42"]);
 }

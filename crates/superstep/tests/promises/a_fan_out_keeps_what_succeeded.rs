@@ -1,5 +1,6 @@
-//! A node that collects its failures does not end the run: each of its tasks counts as finished, with what it wrote or with what
-//! became of its failure, in the order of the dispatches, and what comes after it runs.
+//! A node that collects its failures does not end the run: each of its tasks counts as finished,
+//! with what it wrote or with what happened to its failure, in the order of the dispatches, and
+//! what comes after it runs.
 //!
 //! It could break if the order depended on who finished first, if a task that was collected ran again, or if an edge was not
 //! followed when all tasks fail.
@@ -88,7 +89,8 @@ async fn after_all_attempts() {
     assert_eq!(ran.get(), 3);
 }
 
-/// A question beside it leaves the superstep open. What was collected is stored, and the task does not run again.
+/// A question next to it leaves the superstep open. What was collected is stored, and the task does
+/// not run again.
 #[tokio::test]
 async fn and_a_failure_that_was_collected_stays() {
     for durability in ALL {
@@ -149,7 +151,7 @@ async fn but_a_cache_keeps_no_failure() {
     assert_eq!(done(app.invoke(Notes::update()).await).lines, ["0", "1", "after"]);
 }
 
-/// Its routers see what became of the failure.
+/// Its routers see what happened to the failure.
 #[tokio::test]
 async fn and_routers_are_asked() {
     let graph = StateGraph::<Notes>::new()

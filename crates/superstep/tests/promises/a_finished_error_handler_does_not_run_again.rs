@@ -25,7 +25,7 @@ fn thread(world: &World) -> Thread<Log> {
     in_memory(graph, world).thread("1")
 }
 
-/// F16: in the reference it runs again when the question beside it is answered.
+/// F16: in the reference it runs again when the question next to it is answered.
 #[tokio::test(start_paused = true)]
 async fn when_the_thread_goes_on() {
     let world = World::new();

@@ -1,4 +1,4 @@
-//! A node that is tried again goes on with the graph it called where the failed attempt left it.
+//! A node that is tried again continues with the graph it called where the failed attempt left it.
 
 use crate::world::{Log, World, done, in_memory, log};
 use superstep::CompiledGraph;
@@ -33,7 +33,7 @@ async fn two_attempts(graph: StateGraph<Log>) {
     assert_eq!(world.take(), ["one", "two", "two"], "the first node does not run again");
 }
 
-/// F6: in the reference the graph gets a namespace of its own in each attempt and begins anew.
+/// F6: in the reference the graph gets a namespace of its own in each attempt and starts over.
 #[tokio::test(start_paused = true)]
 async fn that_is_the_node() {
     let leave = |inner: Log| Log::update().log(inner.log);
@@ -54,7 +54,7 @@ async fn that_the_node_calls() {
     two_attempts(StateGraph::<Log>::new().add_node("sub", node)).await;
 }
 
-/// F6: a graph that had come to its end when the node failed is not run again either.
+/// F6: a graph that had ended when the node failed is not run again either.
 #[tokio::test(start_paused = true)]
 async fn that_was_done() {
     let world = World::new();

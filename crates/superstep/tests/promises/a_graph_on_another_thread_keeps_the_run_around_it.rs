@@ -32,7 +32,7 @@ fn child() -> CompiledGraph<Log> {
         .expect("a graph")
 }
 
-fn parent(world: &World, saver: &MemorySaver, thread: &'static str) -> CompiledGraph<Log> {
+fn parent(world: &World, checkpointer: &MemorySaver, thread: &'static str) -> CompiledGraph<Log> {
     let child = child();
     let node = move |task: Task| {
         let child = child.clone();
@@ -58,14 +58,14 @@ fn parent(world: &World, saver: &MemorySaver, thread: &'static str) -> CompiledG
         .add_edge("second", "third")
         .compile()
         .expect("a graph");
-    graph.with_checkpointer(saver.clone()).with_context(world.clone())
+    graph.with_checkpointer(checkpointer.clone()).with_context(world.clone())
 }
 
 #[tokio::test(start_paused = true)]
 async fn with_its_context_its_storage_and_its_control() {
     let world = World::new();
-    let saver = MemorySaver::new();
-    let thread = parent(&world, &saver, "other").thread("1");
+    let checkpointer = MemorySaver::new();
+    let thread = parent(&world, &checkpointer, "other").thread("1");
     let outcome = thread.invoke(log("in")).await.expect("a run");
     // The child saw the drain at its boundary, and the parent at its own.
     assert!(matches!(outcome, Outcome::Drained(reason) if &*reason == "enough"));
@@ -73,7 +73,7 @@ async fn with_its_context_its_storage_and_its_control() {
     let asks = "asks \"well?\"";
     assert_eq!(done(thread.invoke(()).await).log, ["in", asks, "drained: enough", "third"]);
     // The other thread is a thread like any other.
-    let other = child().with_checkpointer(saver);
+    let other = child().with_checkpointer(checkpointer);
     let other = other.with_context(world.clone()).thread("other");
     assert_eq!(done(other.invoke(()).await).log, ["yes", "then", "last"]);
     assert_eq!(world.take(), ["last"]);

@@ -73,7 +73,7 @@ async fn run(thread: &AnyThread, request: Request) -> (String, Json) {
 async fn json_goes_in_and_langgraph_s_json_comes_out() {
     let thread = kept().thread("t");
     let modes = vec![Mode::Values, Mode::Updates, Mode::Custom];
-    // A key that is no channel is ignored, as the reference does.
+    // A key that is not a channel is ignored, as the reference does.
     let first = Request { modes, ..input(json!({ "topic": "cats", "other": 1 })) };
     let mut seen = events(thread.run(first)).await;
     let id = seen.iter().find_map(|(_, data)| data["__interrupt__"][0]["id"].as_str());

@@ -1,6 +1,6 @@
-//! Shows that a panic in user code, wherever it happens, is a failed task with the text of the panic: the process lives,
-//! siblings keep what they finished, and the thread goes on. It would break where the engine calls user code without
-//! catching what it throws.
+//! Shows that a panic in user code, wherever it happens, is a failed task with the text of the
+//! panic: the process lives, siblings keep what they finished, and the thread continues. It would
+//! break where the engine calls user code without catching what it throws.
 
 use crate::common::{Counter, Notes, done, kept, line, next, says, sleep};
 use superstep::prelude::*;

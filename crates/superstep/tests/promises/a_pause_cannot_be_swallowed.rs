@@ -1,5 +1,5 @@
-//! A task that asks, or whose inner graph is drained, stops there. There is no error a node could catch, and no way to return
-//! past an open question.
+//! A task that asks, or whose inner graph is drained, stops there. There is not an error that a
+//! node could catch, and no way to return past an open question.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -11,7 +11,8 @@ use superstep::{CompiledGraph, IntoNode};
 
 const SWALLOWED: &str = "swallowed";
 
-/// In the reference a question is an exception: the node would go on with `SWALLOWED`, and the run would be done.
+/// In the reference a question is an exception: the node would continue with `SWALLOWED`, and the
+/// run would be done.
 async fn pauses_and_takes_the_answer<M>(node: impl IntoNode<Log, M>) {
     pauses(StateGraph::<Log>::new().add_node("ask", node)).await;
 }

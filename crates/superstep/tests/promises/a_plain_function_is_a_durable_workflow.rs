@@ -1,5 +1,5 @@
-//! Shows that an async function with loops, branches and calls beside each other is a workflow that stops and goes on, with
-//! `#[task]` and `#[entrypoint]` as without them.
+//! Shows that an async function with loops, branches and calls beside each other is a workflow that
+//! stops and continues, with `#[task]` and `#[entrypoint]` as without them.
 //!
 //! It could break because the function knows nothing of how often it runs: only its recorded calls do.
 
@@ -30,7 +30,7 @@ async fn sum(task: Task, numbers: Vec<i64>) -> Result<i64, NodeError> {
     Ok(sum)
 }
 
-/// Doubles until it is enough, asks whether to go on each time, and adds what it had last time.
+/// Doubles until it is enough, asks whether to continue each time, and adds what it had last time.
 #[entrypoint]
 async fn enough(limit: i64, task: Task) -> Result<Final<String, i64>, NodeError> {
     let mut n = task.previous::<i64>()?.unwrap_or(1);
@@ -132,7 +132,7 @@ async fn without_a_task(n: i64) -> Result<i64, NodeError> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_workflow_needs_neither_a_task_nor_a_saver() {
+async fn a_workflow_needs_neither_a_task_nor_a_checkpointer() {
     let app = without_a_task().compile();
     assert_eq!(done(app.start(1).await), 2);
     let (_, text) = failed(app.invoke(Value::from("one")).await);

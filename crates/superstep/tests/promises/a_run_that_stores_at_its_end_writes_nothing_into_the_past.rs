@@ -1,5 +1,5 @@
-//! Shows what a run that stores only at its end leaves behind when it ends before it is done, and that what it was told is
-//! not stored beside the checkpoint it began from.
+//! Shows what a run that stores only at its end leaves behind when it ends before it is done, and
+//! that what it was told is not stored with the checkpoint it began from.
 //!
 //! It could break because such a run has nowhere to put what it learns on its way.
 
@@ -86,7 +86,7 @@ async fn a_command_is_kept_if_the_run_ends_where_it_began() {
     assert_eq!(world.take(), ["a", "c", "c"]);
 }
 
-/// In the reference the graph inside begins anew.
+/// In the reference the subgraph starts over.
 #[tokio::test(start_paused = true)]
 async fn a_drain_inside_a_graph_repeats_nothing() {
     let (world, control) = (World::new(), RunControl::new());
@@ -98,7 +98,7 @@ async fn a_drain_inside_a_graph_repeats_nothing() {
     assert_eq!(world.take(), ["last"]);
 }
 
-/// In the reference the graph inside begins anew.
+/// In the reference the subgraph starts over.
 #[tokio::test(start_paused = true)]
 async fn a_graph_inside_that_is_out_of_steps_keeps_what_it_has_done() {
     let world = World::new();
@@ -112,8 +112,8 @@ async fn a_graph_inside_that_is_out_of_steps_keeps_what_it_has_done() {
     assert_eq!(world.take()[..2], ["three", "zero"]);
 }
 
-/// A call that has come to its end in a run that stores at its end does not run again when its caller asks again. In the
-/// reference the question of the first call is asked for ever.
+/// A call that has ended in a run that stores at its end does not run again when its caller asks
+/// again. In the reference the question of the first call is asked forever.
 #[tokio::test(start_paused = true)]
 async fn a_graph_inside_that_was_answered_and_has_ended_does_not_run_again() {
     let world = World::new();

@@ -1,6 +1,6 @@
-//! Shows that a run does not go on while events wait to be taken: a slow reader slows the run down, and no queue grows. It
-//! would break if the run were driven beside its stream, and for nodes that are driven beside the run, if nothing held them
-//! back.
+//! Shows that a run does not continue while events wait to be taken: a slow reader slows the run
+//! down, and no queue grows. It would break if the run were driven beside its stream, and for nodes
+//! that are driven beside the run, if nothing held them back.
 
 use crate::common::{Counter, Notes, NotesUpdate, kept, line, says, sleep};
 use superstep::CompiledGraph;
@@ -149,7 +149,8 @@ async fn a_blocked_node_is_released_when_the_stream_is_dropped() {
     }
 }
 
-/// Where the reader cannot take anything before the node has returned, to block the node would be to wait for ever.
+/// Where the reader cannot take anything before the node has returned, to block the node would be
+/// to wait forever.
 #[tokio::test]
 async fn a_node_that_never_awaits_fails_before_its_events_fill_the_memory() {
     for spawned in [false, true] {

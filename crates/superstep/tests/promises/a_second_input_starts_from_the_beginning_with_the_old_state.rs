@@ -1,5 +1,6 @@
-//! Shows that a thread that is done takes new input: it runs from START again, on the state it had. It would break if the
-//! triggers of the first run still counted as seen, or if the state were made anew.
+//! Shows that a thread that is done takes new input: it runs from START again, on the state it had.
+//! It would break if the triggers of the first run still counted as seen, or if the state were made
+//! again.
 
 use crate::common::{Notes, done, kept, line};
 use superstep::prelude::*;

@@ -1,4 +1,5 @@
-//! A graph that was given a saver or a store of its own uses them where the graph around it has none.
+//! A graph that was given a checkpointer or a store of its own uses them where its parent graph has
+//! none.
 
 use crate::world::{Log, World, asked, done, log};
 use superstep::checkpoint::{AnyCheckpointer, AnyStore, MemoryStore, Query};
@@ -16,9 +17,9 @@ fn within(inner: &CompiledGraph<Log>) -> CompiledGraph<Log> {
         .with_context(World::new())
 }
 
-/// F37: in the reference a subgraph silently loses its saver inside a graph that has none.
+/// F37: in the reference a subgraph silently loses its checkpointer inside a graph that has none.
 #[tokio::test(start_paused = true)]
-async fn a_saver() {
+async fn a_checkpointer() {
     let inner = StateGraph::<Log>::new()
         .add_node("count", |state: Arc<Log>| log(state.log.len().to_string()))
         .add_edge(START, "count")
@@ -52,8 +53,8 @@ async fn a_store() {
     assert!(item.expect("a look").is_some());
 }
 
-/// The other way round the graph around it decides, as in the reference: one run has one saver, so that a question inside is
-/// kept where the thread is.
+/// The other way round its parent graph decides, as in the reference: one run has one checkpointer,
+/// so that a question inside is kept where the thread is.
 #[tokio::test(start_paused = true)]
 async fn unless_the_graph_around_it_has_one() {
     let own = MemorySaver::new();
@@ -82,18 +83,19 @@ async fn its_metadata_with_another_memory() {
     assert_eq!(metadata.extra.get("user"), Some(&"ada".into()));
 }
 
-/// F29: a graph without a memory begins anew, so nothing could find again what a graph inside it had stored.
+/// F29: a graph without a memory starts over, so nothing could find again what a subgraph had
+/// stored.
 #[tokio::test(start_paused = true)]
 async fn nothing_inside_a_graph_without_a_memory() {
-    let saver = MemorySaver::new();
+    let checkpointer = MemorySaver::new();
     let inner = StateGraph::<Log>::new()
         .add_node("count", |state: Arc<Log>| log(state.log.len().to_string()))
         .add_edge(START, "count")
         .compile()
         .expect("a graph");
     let around = within(&within(&inner).with_memory(Memory::Nothing));
-    let thread = around.with_checkpointer(saver.clone()).thread("1");
+    let thread = around.with_checkpointer(checkpointer.clone()).thread("1");
     assert_eq!(done(thread.invoke(Log::update()).await).log, ["again again 1"]);
-    let stored = AnyCheckpointer::new(saver).list(Query::default()).await.expect("a list");
+    let stored = AnyCheckpointer::new(checkpointer).list(Query::default()).await.expect("a list");
     assert!(stored.len() > 1 && stored.iter().all(|stored| stored.ns.is_empty()), "{stored:?}");
 }

@@ -26,11 +26,11 @@ impl Reducer<Vec<u64>> for Heap {
 }
 
 /// Has a question answered so many times, and looks at what is stored after each.
-async fn talk(saver: &MemorySaver, turns: usize, mut after: impl AsyncFnMut(usize)) {
+async fn talk(checkpointer: &MemorySaver, turns: usize, mut after: impl AsyncFnMut(usize)) {
     let graph = StateGraph::<Chat>::new()
         .add_node("answer", || Chat::update().said(["answer".to_owned()]).heap(1_u64))
         .add_edge(START, "answer");
-    let graph = graph.compile().expect("a graph").with_checkpointer(saver.clone());
+    let graph = graph.compile().expect("a graph").with_checkpointer(checkpointer.clone());
     for turn in 1..=turns {
         let run = graph.thread("t").invoke(Chat::update().said(["question".to_owned()]));
         let chat = run.await.expect("a run").done().expect("an end");
@@ -40,9 +40,9 @@ async fn talk(saver: &MemorySaver, turns: usize, mut after: impl AsyncFnMut(usiz
 }
 
 /// How many messages were in the list each time it was stored whole.
-async fn wholes(saver: &MemorySaver, channel: &str) -> Vec<usize> {
+async fn wholes(checkpointer: &MemorySaver, channel: &str) -> Vec<usize> {
     let query = Query { thread: Some("t".into()), ..Query::default() };
-    let stored = saver.list(query).await.expect("a list");
+    let stored = checkpointer.list(query).await.expect("a list");
     let values = stored.iter().rev().filter_map(|stored| stored.checkpoint.value(channel));
     // The list is inside the mark of a whole value, after a few bytes.
     let text = |blob: &superstep::checkpoint::Blob| {
@@ -54,12 +54,13 @@ async fn wholes(saver: &MemorySaver, channel: &str) -> Vec<usize> {
 
 #[tokio::test]
 async fn turn_by_turn() {
-    let saver = MemorySaver::new();
+    let checkpointer = MemorySaver::new();
     let mut walked = 0;
-    talk(&saver, 100, async |turn| {
-        let head = saver.get("t", "", None).await.expect("a look").expect("a head").checkpoint;
+    talk(&checkpointer, 100, async |turn| {
+        let head =
+            checkpointer.get("t", "", None).await.expect("a look").expect("a head").checkpoint;
         if head.value("said").is_none() {
-            let history = saver.delta_history("t", "", head.id, &["said".into()]).await;
+            let history = checkpointer.delta_history("t", "", head.id, &["said".into()]).await;
             let history = history.expect("a history");
             let pieces = history["said"].writes.len();
             assert!(pieces <= (2 * turn / 8).max(1), "{pieces} pieces after {turn} turns");
@@ -68,7 +69,7 @@ async fn turn_by_turn() {
     })
     .await;
     assert!(walked > 0, "it is not stored whole each time");
-    let wholes = wholes(&saver, "said").await;
+    let wholes = wholes(&checkpointer, "said").await;
     let all: usize = wholes.iter().sum();
     assert!(all <= 9 * 200, "{all} messages in {} whole values: {wholes:?}", wholes.len());
 }
@@ -76,7 +77,7 @@ async fn turn_by_turn() {
 /// For all we know it is large.
 #[tokio::test]
 async fn what_does_not_tell_its_size_is_stored_whole_seldom() {
-    let saver = MemorySaver::new();
-    talk(&saver, 100, async |_| {}).await;
-    assert_eq!(wholes(&saver, "heap").await.len(), 0);
+    let checkpointer = MemorySaver::new();
+    talk(&checkpointer, 100, async |_| {}).await;
+    assert_eq!(wholes(&checkpointer, "heap").await.len(), 0);
 }

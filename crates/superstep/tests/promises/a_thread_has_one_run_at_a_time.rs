@@ -1,13 +1,11 @@
-//! Shows that a thread has one run at a time in a process: a second one is refused before it runs a node, whichever saver it
+//! Shows that a thread has one run at a time in a process: a second one is refused before it runs a node, whichever checkpointer it
 //! uses, and what it brought is not lost. What is asked is shown while other nodes of the superstep still run, so somebody
 //! may well answer at once; it would break if the second run took the thread over, as one of another process does.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use superstep::checkpoint::{
-    AnyCheckpointer, CheckpointId, Checkpointer, Error, Put, Query, StorageId, Stored, TaskWrites,
-};
+use superstep::checkpoint::{AnyCheckpointer, CheckpointerLayer, Error, Operation, StorageId};
 use superstep::prelude::*;
 use superstep::{CompiledGraph, Data, Durability, RunStream, Thread, UpdatesEvent};
 use superstep_sqlite::SqliteSaver;
@@ -130,11 +128,11 @@ async fn an_answer_that_comes_too_early_is_refused_and_nothing_runs_twice() {
     for durability in ALL {
         let file = File::new(&format!("early-{durability:?}"));
         let memory = MemorySaver::new();
-        let savers = [
+        let checkpointers = [
             (AnyCheckpointer::new(memory.clone()), AnyCheckpointer::new(memory)),
             (file.open().await, file.open().await),
         ];
-        for (one, other) in savers {
+        for (one, other) in checkpointers {
             let shop = Shop::new();
             let graph = shop.graph(&["go on?"]);
             let thread = graph.clone().with_any_checkpointer(one.clone()).thread("t");
@@ -164,9 +162,9 @@ async fn an_answer_that_comes_too_early_is_refused_and_nothing_runs_twice() {
 }
 
 /// Leaves an answer as soon as the question is listed.
-async fn leave(saver: &AnyCheckpointer, answer: &str) {
+async fn leave(checkpointer: &AnyCheckpointer, answer: &str) {
     loop {
-        match superstep::answer(saver, "t", None, answer).await {
+        match superstep::answer(checkpointer, "t", None, answer).await {
             Ok(_) => return,
             Err(RunError::Resume { .. }) => tokio::task::yield_now().await,
             Err(error) => panic!("{error:?}"),
@@ -178,13 +176,14 @@ async fn leave(saver: &AnyCheckpointer, answer: &str) {
 async fn an_answer_that_is_left_meanwhile_is_taken_up_when_the_superstep_stops() {
     for durability in [Durability::Sync, Durability::Async] {
         let file = File::new(&format!("left-{durability:?}"));
-        for saver in [AnyCheckpointer::new(MemorySaver::new()), file.open().await] {
+        for checkpointer in [AnyCheckpointer::new(MemorySaver::new()), file.open().await] {
             let shop = Shop::new();
-            let graph = shop.graph(&["first?", "second?"]).with_any_checkpointer(saver.clone());
+            let graph =
+                shop.graph(&["first?", "second?"]).with_any_checkpointer(checkpointer.clone());
             let thread = graph.thread("t");
             let run = thread.invoke(Notes::update()).durability(durability).stream(UPDATES);
             let answers = async {
-                leave(&saver, "one").await;
+                leave(&checkpointer, "one").await;
                 shop.open();
             };
             let (ended, ()) = tokio::join!(run.into_outcome(), answers);
@@ -222,10 +221,11 @@ async fn an_answer_that_is_left_for_a_graph_inside_is_taken_up_too() {
         })
         .add_edge(START, "inner")
         .add_edge(START, "charge");
-    let saver = AnyCheckpointer::new(MemorySaver::new());
-    let thread = graph.compile().expect("a graph").with_any_checkpointer(saver.clone()).thread("t");
+    let checkpointer = AnyCheckpointer::new(MemorySaver::new());
+    let thread =
+        graph.compile().expect("a graph").with_any_checkpointer(checkpointer.clone()).thread("t");
     let answers = async {
-        leave(&saver, "yes").await;
+        leave(&checkpointer, "yes").await;
         shop.open();
     };
     let (ended, ()) = tokio::join!(thread.invoke(Notes::update()), answers);
@@ -233,7 +233,7 @@ async fn an_answer_that_is_left_for_a_graph_inside_is_taken_up_too() {
     assert_eq!(shop.charged.get(), 1);
 }
 
-/// A saver of another process: nobody knows that it keeps the same threads. It can be made to panic.
+/// A checkpointer of another process: nobody knows that it keeps the same threads. It can be made to panic.
 #[derive(Clone)]
 struct Elsewhere {
     inner: AnyCheckpointer,
@@ -247,47 +247,33 @@ impl Elsewhere {
     }
 }
 
-impl Checkpointer for Elsewhere {
+impl CheckpointerLayer for Elsewhere {
+    fn inner(&self) -> &AnyCheckpointer {
+        &self.inner
+    }
+
     fn storage(&self) -> Option<StorageId> {
         self.storage
     }
 
-    async fn put(&self, put: Put) -> Result<(), Error> {
-        assert!(!self.panics.load(Ordering::SeqCst), "a saver that is broken");
-        self.inner.put(put).await
+    fn in_order(&self) -> bool {
+        false
     }
 
-    async fn put_writes(
+    async fn around<T: Send>(
         &self,
-        thread: &str,
-        ns: &str,
-        checkpoint: CheckpointId,
-        writes: Vec<TaskWrites>,
-    ) -> Result<(), Error> {
-        self.inner.put_writes(thread, ns, checkpoint, writes).await
-    }
-
-    async fn get(
-        &self,
-        thread: &str,
-        ns: &str,
-        id: Option<CheckpointId>,
-    ) -> Result<Option<Stored>, Error> {
-        self.inner.get(thread, ns, id).await
-    }
-
-    async fn list(&self, query: Query) -> Result<Vec<Stored>, Error> {
-        self.inner.list(query).await
-    }
-
-    async fn delete_thread(&self, thread: &str) -> Result<(), Error> {
-        self.inner.delete_thread(thread).await
+        operation: Operation,
+        work: impl Future<Output = Result<T, Error>> + Send,
+    ) -> Result<T, Error> {
+        let stores = matches!(operation, Operation::Put | Operation::PutAll);
+        assert!(!stores || !self.panics.load(Ordering::SeqCst), "a checkpointer that is broken");
+        work.await
     }
 }
 
 /// A thread as another process has it.
-fn elsewhere(graph: &CompiledGraph<Notes>, saver: &AnyCheckpointer) -> Thread<Notes> {
-    graph.clone().with_checkpointer(Elsewhere::new(saver)).thread("t")
+fn elsewhere(graph: &CompiledGraph<Notes>, checkpointer: &AnyCheckpointer) -> Thread<Notes> {
+    graph.clone().with_checkpointer(Elsewhere::new(checkpointer)).thread("t")
 }
 
 /// Without leases nobody can know that the other process is alive. But it must not report as open what was answered.
@@ -295,11 +281,12 @@ fn elsewhere(graph: &CompiledGraph<Notes>, saver: &AnyCheckpointer) -> Thread<No
 async fn a_run_that_another_process_has_taken_over_reports_a_conflict() {
     for durability in ALL {
         let file = File::new(&format!("over-{durability:?}"));
-        for saver in [AnyCheckpointer::new(MemorySaver::new()), file.open().await] {
+        for checkpointer in [AnyCheckpointer::new(MemorySaver::new()), file.open().await] {
             let shop = Shop::new();
             let graph = shop.graph(&["first?", "second?"]);
-            let (here, there) = (elsewhere(&graph, &saver), elsewhere(&graph, &saver));
-            // The first question is stored, and the charge has not come to its end.
+            let (here, there) =
+                (elsewhere(&graph, &checkpointer), elsewhere(&graph, &checkpointer));
+            // The first question is stored, and the charge has not end.
             let mut dropped = here.invoke(Notes::update()).stream(UPDATES);
             until_listed(&mut dropped, &here).await;
             drop(dropped);
@@ -321,11 +308,11 @@ async fn a_run_that_another_process_has_taken_over_reports_a_conflict() {
 
 #[tokio::test]
 async fn a_node_cannot_run_the_thread_it_is_on() {
-    let saver = MemorySaver::new();
-    let inner = saver.clone();
+    let checkpointer = MemorySaver::new();
+    let inner = checkpointer.clone();
     let graph = StateGraph::<Notes>::new()
         .add_node("again", move |notes: Arc<Notes>| {
-            let saver = inner.clone();
+            let checkpointer = inner.clone();
             async move {
                 if !notes.lines.is_empty() {
                     return Ok(Notes::update());
@@ -334,7 +321,8 @@ async fn a_node_cannot_run_the_thread_it_is_on() {
                     .add_node("same", || line("never"))
                     .add_edge(START, "same")
                     .compile()?;
-                let outcome = graph.with_checkpointer(saver).thread("t").invoke(line("in")).await;
+                let outcome =
+                    graph.with_checkpointer(checkpointer).thread("t").invoke(line("in")).await;
                 is_busy(outcome);
                 Ok::<_, NodeError>(line("refused"))
             }
@@ -342,29 +330,29 @@ async fn a_node_cannot_run_the_thread_it_is_on() {
         .add_edge(START, "again")
         .compile()
         .expect("a graph")
-        .with_checkpointer(saver);
+        .with_checkpointer(checkpointer);
     assert_eq!(done(graph.thread("t").invoke(Notes::update()).await).lines, ["refused"]);
 }
 
 #[tokio::test]
 async fn a_run_that_is_dropped_or_panics_leaves_the_thread_free() {
-    let saver = Elsewhere {
+    let checkpointer = Elsewhere {
         storage: Some(StorageId::unique()),
         ..Elsewhere::new(&AnyCheckpointer::new(MemorySaver::new()))
     };
     let shop = Shop::new();
     let graph = shop.graph(&["go on?"]);
-    let thread = graph.with_checkpointer(saver.clone()).thread("t");
+    let thread = graph.with_checkpointer(checkpointer.clone()).thread("t");
     let mut run = thread.invoke(Notes::update()).stream(UPDATES);
     until_asked(&mut run).await;
     is_busy(thread.invoke(()).await);
     drop(run);
     assert_eq!(questions(thread.invoke(()).await), ["go on?"]);
     let broken = thread.clone();
-    saver.panics.store(true, Ordering::SeqCst);
+    checkpointer.panics.store(true, Ordering::SeqCst);
     let panicked = tokio::spawn(async move { broken.resume("yes").await.map(drop) }).await;
     assert!(panicked.expect_err("a panic").is_panic());
-    saver.panics.store(false, Ordering::SeqCst);
+    checkpointer.panics.store(false, Ordering::SeqCst);
     assert_eq!(done(thread.invoke(()).await).lines, ["yes", "charged"]);
 }
 

@@ -1,4 +1,5 @@
-//! Shows that a thread stored in an older format goes on where it stopped, and is refused by name where it cannot.
+//! Shows that a thread stored in an older format continues where it stopped, and is refused by name
+//! where it cannot.
 //!
 //! It could break because channels had other names then: a node that was to run would be passed over without a word.
 
@@ -10,7 +11,7 @@ use superstep::{CompiledGraph, Thread};
 
 use crate::world::{Log, assert_says, done, failed, log};
 
-fn graph(saver: &MemorySaver) -> CompiledGraph<Log> {
+fn graph(checkpointer: &MemorySaver) -> CompiledGraph<Log> {
     let graph = StateGraph::<Log>::new()
         .add_node("a", || log("a"))
         .add_node("b", || log("b"))
@@ -18,7 +19,7 @@ fn graph(saver: &MemorySaver) -> CompiledGraph<Log> {
         .add_edge(START, "a")
         .add_edge("a", "b")
         .add_edge("b", "c");
-    graph.compile().expect("a graph").with_checkpointer(saver.clone())
+    graph.compile().expect("a graph").with_checkpointer(checkpointer.clone())
 }
 
 /// The same with another name for a channel.
@@ -29,10 +30,10 @@ fn renamed<V: Clone + Send + Sync>(map: &SharedMap<V>, from: &str, to: &str) -> 
 
 /// A thread that stopped before `b`, whose head is stored again in an older format, in which the channel that triggers `b` had
 /// another name.
-async fn stored_before(saver: &MemorySaver, v: u32, trigger: &str) -> (Thread<Log>, Stored) {
-    let thread = graph(saver).thread("new");
+async fn stored_before(checkpointer: &MemorySaver, v: u32, trigger: &str) -> (Thread<Log>, Stored) {
+    let thread = graph(checkpointer).thread("new");
     thread.invoke(log("in")).interrupt_before(["b"]).await.expect("a breakpoint");
-    let mut head = saver.get("new", "", None).await.expect("read").expect("a head");
+    let mut head = checkpointer.get("new", "", None).await.expect("read").expect("a head");
     let checkpoint = &mut head.checkpoint;
     checkpoint.v = v;
     checkpoint.updated_channels = None;
@@ -51,16 +52,16 @@ async fn stored_before(saver: &MemorySaver, v: u32, trigger: &str) -> (Thread<Lo
         checkpoint: checkpoint.clone(),
         metadata: head.metadata.clone(),
     };
-    saver.put(put).await.expect("stored");
-    (graph(saver).thread("old"), head)
+    checkpointer.put(put).await.expect("stored");
+    (graph(checkpointer).thread("old"), head)
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_node_runs_by_whatever_name_it_was_triggered() {
     for v in [1, 2] {
         for trigger in ["start:b", "branch:a:choose:b", "a", "branch:to:b"] {
-            let saver = MemorySaver::new();
-            let (thread, _) = stored_before(&saver, v, trigger).await;
+            let checkpointer = MemorySaver::new();
+            let (thread, _) = stored_before(&checkpointer, v, trigger).await;
             let next = thread.get_state().await.expect("a state").next.clone();
             assert_eq!(next, ["b".into()], "format {v}, `{trigger}`");
             assert_eq!(
@@ -68,7 +69,7 @@ async fn a_node_runs_by_whatever_name_it_was_triggered() {
                 ["in", "a", "b", "c"],
                 "format {v}, `{trigger}`"
             );
-            let head = saver.get("old", "", None).await.expect("read").expect("a head");
+            let head = checkpointer.get("old", "", None).await.expect("read").expect("a head");
             assert_eq!(head.checkpoint.v, 4);
             assert_eq!(head.checkpoint.version(trigger).is_some(), trigger == "branch:to:b");
         }
@@ -77,8 +78,8 @@ async fn a_node_runs_by_whatever_name_it_was_triggered() {
 
 #[tokio::test(start_paused = true)]
 async fn a_node_that_has_seen_its_trigger_does_not_run_again() {
-    let saver = MemorySaver::new();
-    let (thread, head) = stored_before(&saver, 2, "start:b").await;
+    let checkpointer = MemorySaver::new();
+    let (thread, head) = stored_before(&checkpointer, 2, "start:b").await;
     let seen: SharedMap<Version> = std::iter::once((
         "start:b".into(),
         head.checkpoint.version("start:b").expect("a version").clone(),
@@ -96,18 +97,18 @@ async fn a_node_that_has_seen_its_trigger_does_not_run_again() {
         checkpoint,
         metadata: head.metadata.clone(),
     };
-    saver.put(put).await.expect("stored");
+    checkpointer.put(put).await.expect("stored");
     assert_eq!(done(thread.invoke(()).await).log, ["in", "a"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_tasks_of_the_first_format_left_is_refused_by_name() {
-    let saver = MemorySaver::new();
-    let (thread, head) = stored_before(&saver, 1, "start:b").await;
+    let checkpointer = MemorySaver::new();
+    let (thread, head) = stored_before(&checkpointer, 1, "start:b").await;
     let id = head.checkpoint.id;
     let left = vec![("log".into(), Blob::encode(&["b"]).expect("a list"))];
     let left = TaskWrites::new(TaskId::from_bytes([7; 16]), "~__pregel_pull, b", left);
-    saver.put_writes("old", "", id, vec![left]).await.expect("stored");
+    checkpointer.put_writes("old", "", id, vec![left]).await.expect("stored");
     let (_, text) = failed(thread.invoke(()).await);
     assert_says(&text, &["thread `old`", &id.to_string(), "format 1", "LangGraph"]);
 }

@@ -1,15 +1,15 @@
-//! Shows that a thread stored by a graph that has changed since goes on where it still fits, and is refused with the
-//! difference where it does not: nothing that was to run is passed over.
+//! Shows that a thread stored by a graph that has changed since continues where it still fits, and
+//! is refused with the difference where it does not: nothing that was to run is passed over.
 //!
-//! It could break because a name the graph does not know looks the same as one that is not there.
+//! It could break because a name the graph does not know looks the same as one that does not exist.
 
 use superstep::prelude::*;
 use superstep::{CompiledGraph, Thread};
 
 use crate::world::{Log, asked, assert_says, done, failed, log};
 
-fn kept(graph: StateGraph<Log>, saver: &MemorySaver) -> CompiledGraph<Log> {
-    graph.compile().expect("a graph").with_checkpointer(saver.clone())
+fn kept(graph: StateGraph<Log>, checkpointer: &MemorySaver) -> CompiledGraph<Log> {
+    graph.compile().expect("a graph").with_checkpointer(checkpointer.clone())
 }
 
 fn chain(names: &[&'static str]) -> StateGraph<Log> {
@@ -22,12 +22,12 @@ fn chain(names: &[&'static str]) -> StateGraph<Log> {
     graph
 }
 
-/// Runs to the breakpoint before `at`, and goes on with another graph.
+/// Runs to the breakpoint before `at`, and continues with another graph.
 async fn stopped(old: StateGraph<Log>, at: &'static str, new: StateGraph<Log>) -> Thread<Log> {
-    let saver = MemorySaver::new();
-    let thread = kept(old, &saver).thread("t");
+    let checkpointer = MemorySaver::new();
+    let thread = kept(old, &checkpointer).thread("t");
     thread.invoke(log("in")).interrupt_before([at]).await.expect("a breakpoint");
-    kept(new, &saver).thread("t")
+    kept(new, &checkpointer).thread("t")
 }
 
 #[track_caller]
@@ -58,14 +58,14 @@ async fn a_node_that_was_renamed() {
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_for_a_node_that_is_gone_is_not_taken() {
-    let saver = MemorySaver::new();
+    let checkpointer = MemorySaver::new();
     let ask = |task: Task| async move { log(task.interrupt::<String>("well?").await) };
     let old = StateGraph::<Log>::new().add_node("ask", ask).add_edge(START, "ask");
-    assert_eq!(asked(kept(old, &saver).thread("t").invoke(log("in")).await), ["well?"]);
-    let new = kept(chain(&["other"]), &saver).thread("t");
+    assert_eq!(asked(kept(old, &checkpointer).thread("t").invoke(log("in")).await), ["well?"]);
+    let new = kept(chain(&["other"]), &checkpointer).thread("t");
     stale(new.resume("yes").await, &["`ask` was to run next", "no such node"]);
     let again = StateGraph::<Log>::new().add_node("ask", ask).add_edge(START, "ask");
-    assert_eq!(done(kept(again, &saver).thread("t").resume("yes").await).log, ["in", "yes"]);
+    assert_eq!(done(kept(again, &checkpointer).thread("t").resume("yes").await).log, ["in", "yes"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -98,12 +98,12 @@ async fn a_join_that_is_gone() {
 
 #[tokio::test(start_paused = true)]
 async fn a_node_that_had_finished_and_is_led_to_otherwise() {
-    let saver = MemorySaver::new();
+    let checkpointer = MemorySaver::new();
     let graph = |joined: bool, fails: bool| {
         let graph = StateGraph::<Log>::new()
             .add_node("done", || log("done"))
             .add_node("fails", move || async move {
-                // Only when the other one has come to its end.
+                // Only when the other one has ended.
                 tokio::time::sleep(std::time::Duration::from_secs(1)).await;
                 if fails { Err(NodeError::permanent("no")) } else { Ok(log("mended")) }
             })
@@ -113,12 +113,9 @@ async fn a_node_that_had_finished_and_is_led_to_otherwise() {
             .add_edge("fails", "late");
         if joined { graph.add_edge(["fails", "late"], "done") } else { graph }
     };
-    failed(kept(graph(false, true), &saver).thread("t").invoke(log("in")).await);
-    let changed = kept(graph(true, false), &saver).thread("t");
-    stale(
-        changed.invoke(()).await,
-        &["`done` had come to its end", "what leads to it has changed"],
-    );
-    let same = kept(graph(false, false), &saver).thread("t");
+    failed(kept(graph(false, true), &checkpointer).thread("t").invoke(log("in")).await);
+    let changed = kept(graph(true, false), &checkpointer).thread("t");
+    stale(changed.invoke(()).await, &["`done` had finished", "what leads to it has changed"]);
+    let same = kept(graph(false, false), &checkpointer).thread("t");
     assert_eq!(done(same.invoke(()).await).log, ["in", "done", "mended", "late"]);
 }

@@ -34,16 +34,17 @@ fn graph(permits: &Arc<Semaphore>) -> StateGraph<Notes> {
 
 #[tokio::test]
 async fn at_every_turn_of_its_life() {
-    let saver = AnyCheckpointer::new(MemorySaver::new());
+    let checkpointer = AnyCheckpointer::new(MemorySaver::new());
     let permits = Arc::new(Semaphore::new(0));
-    let app = graph(&permits).compile().expect("a graph").with_any_checkpointer(saver.clone());
+    let app =
+        graph(&permits).compile().expect("a graph").with_any_checkpointer(checkpointer.clone());
     let thread = app.thread("t");
     let says = async |status: ThreadStatus, questions: usize| {
-        let page = saver.threads(ThreadQuery::new(5).status(status)).await.expect("a page");
+        let page = checkpointer.threads(ThreadQuery::new(5).status(status)).await.expect("a page");
         let [info] = &page.threads[..] else { panic!("no thread is {status}") };
         assert_eq!((info.status, info.pending.len()), (Some(status), questions));
         let with = ThreadQuery::new(5).questions(questions > 0);
-        assert_eq!(saver.threads(with).await.expect("a page").threads.len(), 1);
+        assert_eq!(checkpointer.threads(with).await.expect("a page").threads.len(), 1);
     };
 
     // The run is dropped, as a process that is killed drops it, when the question is stored and `work` still runs.
@@ -51,7 +52,7 @@ async fn at_every_turn_of_its_life() {
     loop {
         let is_over = poll_fn(|cx| Poll::Ready(run.as_mut().poll(cx).is_ready())).await;
         assert!(!is_over, "`work` has no permit");
-        let head = saver.get("t", "", None).await.expect("read");
+        let head = checkpointer.get("t", "", None).await.expect("read");
         if head.is_some_and(|head| !head.open_questions().expect("questions").is_empty()) {
             break;
         }
@@ -66,7 +67,7 @@ async fn at_every_turn_of_its_life() {
     assert!(matches!(outcome, Outcome::Interrupted(_)), "{outcome:?}");
     says(ThreadStatus::Waiting, 1).await;
 
-    superstep::answer(&saver, "t", None, "yes").await.expect("it is asked");
+    superstep::answer(&checkpointer, "t", None, "yes").await.expect("it is asked");
     says(ThreadStatus::Ready, 0).await;
     thread.invoke(()).await.expect_err("`last` fails");
     says(ThreadStatus::Failed, 0).await;

@@ -41,6 +41,22 @@ async fn of_the_users_own() {
     assert_eq!(asked.into_state(), receipt);
 }
 
+#[task]
+async fn add((a, b): (u32, u32)) -> Result<u32, NodeError> {
+    Ok(a + b)
+}
+
+#[entrypoint]
+async fn sum((a, b): (u32, u32), task: Task) -> Result<u32, NodeError> {
+    add(&task, (a, b)).await
+}
+
+#[tokio::test]
+async fn when_an_argument_is_taken_apart() {
+    let thread = in_memory(sum().compile(), &World::new()).thread("1");
+    assert_eq!(thread.start((1, 2)).await.expect("a run").done(), Some(3));
+}
+
 #[tokio::test]
 async fn when_something_else_is_remembered() {
     let counter = Entrypoint::new("counter", |by: u32, task: Task| async move {
@@ -70,12 +86,17 @@ async fn when_there_is_nothing_to_take_or_to_return() {
 /// Another version of the program may have stored something else.
 #[tokio::test]
 async fn and_a_stored_result_that_does_not_fit_is_an_error() {
-    let saver = MemorySaver::new();
+    let checkpointer = MemorySaver::new();
     let text =
         Entrypoint::new("flow", |(): (), _: Task| async { Ok::<_, NodeError>("text".to_owned()) });
-    text.compile().with_checkpointer(saver.clone()).thread("1").start(()).await.expect("a run");
+    text.compile()
+        .with_checkpointer(checkpointer.clone())
+        .thread("1")
+        .start(())
+        .await
+        .expect("a run");
     let number = Entrypoint::new("flow", |(): (), _: Task| async { Ok::<_, NodeError>(7_u64) });
-    let thread = number.compile().with_checkpointer(saver).thread("1");
+    let thread = number.compile().with_checkpointer(checkpointer).thread("1");
     failed(thread.invoke(()).await);
     assert_eq!(thread.start(()).await.expect("a run").done(), Some(7));
 }
@@ -90,7 +111,7 @@ async fn and_an_input_that_is_no_data_is_refused() {
     });
     let thread = in_memory(flow.compile(), &world).thread("1");
     let (_, text) = failed(thread.start(u128::MAX).await);
-    assert_says(&text, &["the input cannot be made data"]);
+    assert_says(&text, &["the input cannot be serialized"]);
     assert!(world.take().is_empty());
     assert!(thread.get_state().await.expect("a look").metadata.is_none(), "nothing is stored");
     assert_eq!(thread.start(7).await.expect("a run").done(), Some(7));

@@ -260,7 +260,8 @@ async fn the_id_of_an_answered_question_answers_no_other() {
     assert_eq!(done(thread.resume_all([(second.id, "two")]).await).log, ["in", "one", "two"]);
 }
 
-/// An answer that is not what the node takes: whoever gave it is told, and the question stays open.
+/// An answer that is not what the node takes: the caller that gave it is told, and the question
+/// stays open.
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_does_not_fit_is_refused() {
     let node = |task: Task| async move {

@@ -76,7 +76,8 @@ async fn an_answer_in_the_past_begins_a_branch_with_the_answers_before_it() {
     answered_in_the_past(kept(asking())).await;
 }
 
-/// A branch has tasks of its own, so the graph inside begins anew, and its question is not the one that was asked.
+/// A branch has tasks of its own, so the subgraph starts over, and its question is not the one that
+/// was asked.
 #[tokio::test]
 async fn an_answer_in_the_past_to_a_graph_inside_is_refused() {
     let inner = asking().compile().expect("a graph");

@@ -35,7 +35,7 @@ fn thread(world: &World) -> Thread<Log> {
     in_memory(graph, world).thread("1")
 }
 
-/// F13: in the reference the other node that was to run is dropped, and the join waits for ever.
+/// F13: in the reference the other node that was to run is dropped, and the join waits forever.
 #[tokio::test(start_paused = true)]
 async fn a_node_that_is_still_to_run_runs() {
     let world = World::new();
@@ -68,7 +68,7 @@ async fn dispatches_that_are_still_to_run_run() {
     assert_eq!(done(thread.invoke(()).await).log, ["in", "instead", "each 1", "each 2"]);
 }
 
-/// F14: in the reference what `b` had written is lost, and the join waits for ever.
+/// F14: in the reference what `b` had written is lost, and the join waits forever.
 #[tokio::test(start_paused = true)]
 async fn what_had_finished_is_kept() {
     let world = World::broken();
@@ -83,7 +83,7 @@ async fn what_had_finished_is_kept() {
     assert_eq!(world.take(), ["a", "b", "c", "d"]);
 }
 
-/// F14: an update as an earlier node begins its successors anew, with what had finished.
+/// F14: an update as an earlier node begins its successors again, with what had finished.
 #[tokio::test(start_paused = true)]
 async fn what_had_finished_is_kept_beside_an_update_of_another_node() {
     let world = World::broken();

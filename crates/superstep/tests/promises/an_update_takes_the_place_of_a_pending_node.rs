@@ -1,5 +1,6 @@
-//! Shows what an update as a node does to the superstep that is open: what finished is folded in as the superstep would
-//! have folded it, what else was to run still is, and the node itself has had its turn.
+//! Shows what an update as a node does to the superstep that is open: what finished is applied as
+//! the superstep would have folded it, what else was to run still is, and the node itself has had
+//! its turn.
 //!
 //! It could break because an update is made from stored writes, while a superstep ends with what is in memory, and
 //! because what was stored for the open superstep is still there when the new checkpoint is read.

@@ -1,5 +1,6 @@
-//! Shows that going on with `()` is refused where nothing has begun, with the way out, that an empty command is refused
-//! everywhere, and that neither changes anything. In the reference an empty command crashes (F8).
+//! Shows that continuing with `()` is refused where nothing has begun, with the way out, that an
+//! empty command is refused everywhere, and that neither changes anything. In the reference an
+//! empty command crashes (F8).
 
 use crate::common::{Counter, Notes, done, kept, line, says};
 use superstep::prelude::*;
@@ -22,7 +23,7 @@ async fn nothing_to_go_on_with() {
     assert!(matches!(error, RunError::EmptyInput(_)), "{error:?}");
     says(&error, &["no input", "has not begun"]);
     assert_eq!(ran.get(), 0);
-    assert!(thread.get_state().await.expect("a look").metadata.is_none(), "nothing is stored");
+    assert!(thread.get_state().await.expect("a look").is_new(), "nothing is stored");
     assert_eq!(done(thread.invoke(Notes::update()).await).lines, ["node"]);
 }
 
@@ -53,7 +54,7 @@ async fn an_empty_command() {
 }
 
 #[tokio::test]
-async fn a_graph_with_a_saver_and_no_thread() {
+async fn a_graph_with_a_checkpointer_and_no_thread() {
     let error = kept(graph(&Counter::default())).invoke(Notes::update()).await.expect_err("where?");
     says(&error, &["`thread(id)`"]);
 }

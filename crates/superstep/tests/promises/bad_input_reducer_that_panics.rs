@@ -73,7 +73,7 @@ async fn when_only_the_end_is_stored() {
 }
 
 #[tokio::test]
-async fn without_a_saver() {
+async fn without_a_checkpointer() {
     let graph = graph(&Counter::default()).compile().expect("a graph that compiles");
     failed(&graph.invoke(Sums::update()).await.expect_err("a panic"));
     assert!(graph.invoke(Sums::update()).await.is_ok(), "the graph is none the worse for it");

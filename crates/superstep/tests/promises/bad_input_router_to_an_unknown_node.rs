@@ -1,6 +1,7 @@
-//! Shows that a router or a command that leads to a node that is not there is a failed task that names the node and the
-//! nearest one; that what its node wrote is not kept (F1); and that the thread can be run again. In the reference the name
-//! is ignored, and the graph ends silently (F26).
+//! Shows that a router or a command that leads to a node that does not exist is a failed task that
+//! names the node and the nearest one; that what its node wrote is not kept (F1); and that the
+//! thread can be run again. In the reference the name is ignored, and the graph ends silently
+//! (F26).
 
 use crate::common::{Counter, Notes, done, kept, line, next, says};
 use superstep::Targets;

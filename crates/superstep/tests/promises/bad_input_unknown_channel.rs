@@ -1,6 +1,6 @@
-//! Shows that an update given as data with a key that is no channel is refused with the key and the nearest channel, before
-//! anything runs or is stored, and that the thread can be run afterwards. In the reference such keys are dropped silently
-//! (F26).
+//! Shows that an update given as data with a key that is not a channel is refused with the key and
+//! the nearest channel, before anything runs or is stored, and that the thread can be run
+//! afterwards. In the reference such keys are dropped silently (F26).
 
 use crate::common::{Counter, Notes, done, kept, line, says};
 use serde_json::json;

@@ -3,6 +3,7 @@
 
 use crate::common::{Notes, line, says};
 use superstep::prelude::*;
+use superstep::state::{Schema, Table, TableChannel};
 
 /// The one problem that has all these parts.
 #[track_caller]
@@ -43,6 +44,25 @@ fn every_kind_of_problem_in_one_graph() {
     one(&problems, &["breakpoint", "`revue`"]);
     one(&problems, &["join", "`end`", "`island`", "for ever"]);
     one(&problems, &["nothing leads to node `island`"]);
+}
+
+/// The macros ask the same function, and have a test of their own for it.
+#[test]
+fn every_name_that_is_reserved() {
+    for name in superstep_names::RESERVED.iter().copied().chain(["", ":", "|", "a:b", "join:a+b:c"])
+    {
+        let node = StateGraph::new().add_node(name, || line("one")).add_edge(START, name);
+        one(&problems(node), &["the node name", &format!("`{name}` ")]);
+
+        let mut schema = Schema::<Table>::default();
+        schema.table(name, TableChannel::last());
+        let channel = StateGraph::with_schema(schema)
+            .add_node("one", || ())
+            .add_edge(START, "one")
+            .compile()
+            .expect_err("a graph with problems");
+        one(channel.problems(), &["the channel name", &format!("`{name}` ")]);
+    }
 }
 
 #[test]

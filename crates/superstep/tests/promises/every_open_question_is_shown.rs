@@ -130,8 +130,8 @@ async fn of_an_error_handler() {
     assert!(look(&thread).await.interrupts.is_empty());
 }
 
-/// F29: a subgraph that stores nothing begins anew when its node does. In the reference its questions then have other ids,
-/// so that an answer by id never arrives.
+/// F29: a subgraph that stores nothing starts over when its node does. In the reference its
+/// questions then have other ids, so that an answer by id never arrives.
 #[tokio::test(start_paused = true)]
 async fn of_a_subgraph_without_memory_under_the_same_id() {
     let inner = StateGraph::<Log>::new()

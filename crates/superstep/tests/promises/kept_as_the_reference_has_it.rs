@@ -1,11 +1,11 @@
-//! Two quirks of the reference that are ours too, because threads move between the two engines: the same thread must come to
-//! the same end in both.
+//! A quirk of the reference that is ours too, because threads move between the two engines: the same thread must come to the
+//! same end in both.
 
 use crate::world::{Log, World, done, failed, in_memory, log, look};
 use superstep::prelude::*;
 
-/// F21: a limit of N lets N supersteps run and then fails, even if nothing is left to do, because the limit is checked
-/// before the plan; and a run that goes on gets N + 2.
+/// F21: a limit of N lets N supersteps run and then fails, even if nothing is left to do, because
+/// the limit is checked before the plan; and a run that continues gets N + 2.
 #[tokio::test(start_paused = true)]
 async fn the_recursion_limit_is_one_more_than_the_supersteps() {
     let chain = |nodes: usize| {
@@ -47,24 +47,4 @@ async fn the_last_superstep_is_not_the_last_one_that_runs() {
     let thread = in_memory(graph, &World::new()).thread("1");
     failed(thread.invoke(Log::update()).recursion_limit(3).await);
     assert_eq!(look(&thread).await.state().log, ["false", "true", "false"]);
-}
-
-/// F23: a join that was filled half in one run is filled by the next.
-#[tokio::test(start_paused = true)]
-async fn a_half_filled_join_waits_for_the_next_run() {
-    let graph = StateGraph::<Log>::new()
-        .add_node("a", || log("a"))
-        .add_node("b", || log("b"))
-        .add_node("both", || log("both"))
-        .add_conditional_edges(
-            START,
-            ["a", "b"],
-            |state: &Log| if state.n == 1 { "a" } else { "b" },
-        )
-        .add_edge(["a", "b"], "both")
-        .compile()
-        .expect("a graph");
-    let thread = in_memory(graph, &World::new()).thread("1");
-    assert_eq!(done(thread.invoke(Log::update().n(1)).await).log, ["a"]);
-    assert_eq!(done(thread.invoke(Log::update().n(2)).await).log, ["a", "b", "both"]);
 }

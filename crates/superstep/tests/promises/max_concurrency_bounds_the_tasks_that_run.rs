@@ -81,7 +81,7 @@ async fn without_a_limit_all_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_at_a_time_with_a_stream_and_a_saver() {
+async fn one_at_a_time_with_a_stream_and_a_checkpointer() {
     // The reference deadlocks here (F12): whoever waits for events takes the only place.
     let gauge = Gauge::default();
     let app = common::kept(graph(&gauge));

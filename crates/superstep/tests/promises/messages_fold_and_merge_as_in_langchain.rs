@@ -113,9 +113,9 @@ fn input(text: &str) -> ChatUpdate {
 
 #[tokio::test]
 async fn messages_that_were_all_removed_do_not_come_back() {
-    let saver = MemorySaver::new();
+    let checkpointer = MemorySaver::new();
     let graph = graph(|| vec![Message::ai("x"), Message::remove_all(), Message::ai("anew")])
-        .with_checkpointer(saver.clone());
+        .with_checkpointer(checkpointer.clone());
     let thread = graph.thread("1");
     for text in ["one", "two"] {
         let chat = thread.invoke(input(text)).await.expect("a run").done().expect("an end");
@@ -127,7 +127,7 @@ async fn messages_that_were_all_removed_do_not_come_back() {
         assert_eq!((&loaded.added, &loaded.whole), (&chat.added, &chat.whole));
     }
     // LangGraph's reducer for such a channel does not know the request, so the value is stored whole.
-    let head = saver.get("1", "", None).await.expect("a head").expect("a head");
+    let head = checkpointer.get("1", "", None).await.expect("a head").expect("a head");
     let stored = head.checkpoint.channel_values.get("added").expect("a whole value").to_value();
     let Ok(Value::Ext(stored)) = stored else { panic!("no snapshot: {stored:?}") };
     assert!(matches!(*stored, Ext::Snapshot(Value::List(items)) if items.len() == 1));

@@ -7,8 +7,8 @@ use superstep::prelude::*;
 use crate::world::{Log, World, assert_says, done, failed, in_memory, log};
 
 /// Stores the head of the good thread as that of another one, changed.
-async fn damaged(saver: &AnyCheckpointer, thread: &str, change: impl FnOnce(&mut Stored)) {
-    let mut stored = saver.get("good", "", None).await.expect("a look").expect("a thread");
+async fn damaged(checkpointer: &AnyCheckpointer, thread: &str, change: impl FnOnce(&mut Stored)) {
+    let mut stored = checkpointer.get("good", "", None).await.expect("a look").expect("a thread");
     change(&mut stored);
     let Stored { ns, checkpoint, metadata, .. } = stored;
     let changed = checkpoint.channel_values.keys().cloned().collect();
@@ -22,23 +22,23 @@ async fn damaged(saver: &AnyCheckpointer, thread: &str, change: impl FnOnce(&mut
         metadata,
         changed,
     };
-    saver.put(put).await.expect("stored");
+    checkpointer.put(put).await.expect("stored");
 }
 
 #[tokio::test]
 async fn in_steps_and_versions() {
     let graph = StateGraph::<Log>::new().add_node("a", || log("a")).add_edge(START, "a");
-    let saver = AnyCheckpointer::new(MemorySaver::new());
-    let graph = graph.compile().expect("a graph").with_any_checkpointer(saver.clone());
+    let checkpointer = AnyCheckpointer::new(MemorySaver::new());
+    let graph = graph.compile().expect("a graph").with_any_checkpointer(checkpointer.clone());
     done(graph.thread("good").invoke(log("in")).await);
-    damaged(&saver, "late", |stored| stored.metadata.step = i64::MAX).await;
-    damaged(&saver, "early", |stored| stored.metadata.step = i64::MIN).await;
+    damaged(&checkpointer, "late", |stored| stored.metadata.step = i64::MAX).await;
+    damaged(&checkpointer, "early", |stored| stored.metadata.step = i64::MIN).await;
     for (thread, version) in [
         ("great", "18446744073709551615.5"),
         ("greater", "99999999999999999999999999999999.5"),
         ("no number", "newest"),
     ] {
-        damaged(&saver, thread, |stored| {
+        damaged(&checkpointer, thread, |stored| {
             let version = Version::from_text(version);
             stored.checkpoint.channel_versions.insert_mut("log".into(), version);
         })

@@ -1,54 +1,41 @@
-//! Shows that of two processes that take up a thread at the same time, with an answer or with nothing, one goes on and the other
-//! is told before it runs a node.
+//! Shows that of two processes that take up a thread at the same time, with an answer or with
+//! nothing, one continues and the other is told before it runs a node.
 //!
-//! It could break because each of them looks at the thread before it says that it goes on.
+//! It could break because each of them looks at the thread before it says that it continues.
 
 use superstep::checkpoint::{
-    CheckpointId, Checkpointer, Error, InterruptId, Put, Query, Stored, TaskWrites,
+    AnyCheckpointer, CheckpointerLayer, Error, InterruptId, Operation, StorageId,
 };
 use superstep::prelude::*;
 use superstep::{CompiledGraph, Durability, Thread};
 
 use crate::common::{Counter, Notes, NotesUpdate, line};
 
-/// A saver that lets others go first before everything it does. It does not say where it keeps things, so two graphs that
+/// A checkpointer that lets others go first before everything it does. It does not say where it keeps things, so two graphs that
 /// are given it do not know of each other's runs, like those of two processes.
 #[derive(Clone, Default)]
-struct Polite(MemorySaver);
+struct Polite(AnyCheckpointer);
 
-impl Checkpointer for Polite {
-    async fn put(&self, put: Put) -> Result<(), Error> {
-        tokio::task::yield_now().await;
-        self.0.put(put).await
+impl CheckpointerLayer for Polite {
+    fn inner(&self) -> &AnyCheckpointer {
+        &self.0
     }
 
-    async fn put_writes(
+    async fn around<T: Send>(
         &self,
-        thread: &str,
-        ns: &str,
-        checkpoint: CheckpointId,
-        writes: Vec<TaskWrites>,
-    ) -> Result<(), Error> {
+        _: Operation,
+        work: impl Future<Output = Result<T, Error>> + Send,
+    ) -> Result<T, Error> {
         tokio::task::yield_now().await;
-        self.0.put_writes(thread, ns, checkpoint, writes).await
+        work.await
     }
 
-    async fn get(
-        &self,
-        thread: &str,
-        ns: &str,
-        id: Option<CheckpointId>,
-    ) -> Result<Option<Stored>, Error> {
-        tokio::task::yield_now().await;
-        self.0.get(thread, ns, id).await
+    fn storage(&self) -> Option<StorageId> {
+        None
     }
 
-    async fn list(&self, query: Query) -> Result<Vec<Stored>, Error> {
-        self.0.list(query).await
-    }
-
-    async fn delete_thread(&self, thread: &str) -> Result<(), Error> {
-        self.0.delete_thread(thread).await
+    fn in_order(&self) -> bool {
+        false
     }
 }
 
@@ -90,8 +77,8 @@ fn calling(ran: &Counter) -> StateGraph<Notes> {
 
 /// The same graph in two processes.
 fn apps(graph: StateGraph<Notes>) -> [CompiledGraph<Notes>; 2] {
-    let (graph, saver) = (graph.compile().expect("a graph"), Polite::default());
-    [graph.clone(), graph].map(|graph| graph.with_checkpointer(saver.clone()))
+    let (graph, checkpointer) = (graph.compile().expect("a graph"), Polite::default());
+    [graph.clone(), graph].map(|graph| graph.with_checkpointer(checkpointer.clone()))
 }
 
 /// The same thread in two processes.
@@ -273,8 +260,8 @@ async fn in_a_workflow() {
             counted.add();
             async move { Ok::<i64, NodeError>(n + 1) }
         });
-        let (flow, saver) = (flow.compile(), Polite::default());
-        let thread = || flow.clone().with_checkpointer(saver.clone()).thread("t");
+        let (flow, checkpointer) = (flow.compile(), Polite::default());
+        let thread = || flow.clone().with_checkpointer(checkpointer.clone()).thread("t");
         let run = || thread().start(1).durability(durability);
         let (a, b) = tokio::join!(run(), run());
         assert_eq!(usize::from(a.is_ok()) + usize::from(b.is_ok()), 1, "{a:?} {b:?}");
@@ -282,7 +269,7 @@ async fn in_a_workflow() {
     }
 }
 
-/// Whoever comes after an answer was taken finds no open question, whether or not the node has come to its end.
+/// Whoever comes after an answer was taken finds no open question, whether or not the node has ended.
 #[tokio::test]
 async fn an_answer_that_was_taken_outlives_the_run_that_took_it() {
     for graph in [|graph| graph, around] {

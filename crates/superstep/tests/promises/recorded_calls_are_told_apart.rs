@@ -116,7 +116,7 @@ async fn each_call_has_a_key_that_stays() {
         }
     });
     let thread = in_memory(flow.compile(), &World::new()).thread("1");
-    // Two attempts fail, and with them the run; then it goes on.
+    // Two attempts fail, and with them the run; then it continues.
     failed(thread.start(()).await);
     done(thread.invoke(()).await);
     let keys = keys.lock().expect("keys").clone();

@@ -31,7 +31,8 @@ fn flow(world: &World) -> CompiledGraph<Workflow<bool>, i64> {
     in_memory(flow.retry(RetryPolicy::attempts(2)).compile(), world)
 }
 
-/// F5: in the reference the count of calls goes on over attempts, so the second attempt's call is another one and runs too.
+/// F5: in the reference the count of calls continues over attempts, so the second attempt's call is
+/// another one and runs too.
 #[tokio::test(start_paused = true)]
 async fn in_a_further_attempt_of_a_workflow() {
     let world = World::broken();
@@ -97,7 +98,7 @@ async fn in_a_further_attempt_of_a_node() {
     assert_eq!(world.take(), ["charge", "charge"], "two calls, each once, in three attempts");
 }
 
-/// A node that failed after its calls does not make them again when the thread goes on.
+/// A node that failed after its calls does not make them again when the thread continues.
 #[tokio::test(start_paused = true)]
 async fn when_the_thread_goes_on_after_a_failure() {
     let world = World::broken();

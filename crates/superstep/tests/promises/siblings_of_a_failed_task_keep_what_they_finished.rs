@@ -1,6 +1,7 @@
-//! Shows what a failure does to the other tasks of its superstep: those that had finished keep their writes and do not run
-//! again, those that were running are cancelled and recorded as such, and all that did not finish run again when the
-//! thread goes on. It would break if output were stored only at the barrier, or if a cancelled task counted as finished.
+//! Shows what a failure does to the other tasks of its superstep: those that had finished keep
+//! their writes and do not run again, those that were running are cancelled and recorded as such,
+//! and all that did not finish run again when the thread continues. It would break if output were
+//! stored only at the barrier, or if a cancelled task counted as finished.
 
 use crate::common::{Counter, Notes, done, kept, line, next, says, sleep, tasks};
 use superstep::Durability;

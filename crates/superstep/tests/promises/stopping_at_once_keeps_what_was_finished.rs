@@ -1,5 +1,6 @@
-//! Shows what is left when a run is stopped where it stands: what tasks and recorded calls have finished is kept, what was
-//! running is dropped and runs again, and the thread goes on with no input.
+//! Shows what is left when a run is stopped where it stands: what tasks and recorded calls have
+//! finished is kept, what was running is dropped and runs again, and the thread continues with no
+//! input.
 //!
 //! It could break because a lone task holds the state while it runs, a router looks at writes that are not to be kept, and
 //! what was finished a moment ago is not stored yet.
@@ -26,7 +27,7 @@ async fn stopped_after(thread: &Thread<Notes>, durability: Durability, time: u64
     assert_eq!(began.elapsed(), ms(time), "it does not wait for what runs");
 }
 
-/// Waits for ever the first time.
+/// Waits forever the first time.
 async fn stuck_once(ran: &Counter) {
     if ran.add() == 0 {
         sleep(1_000_000).await;
@@ -92,7 +93,7 @@ async fn of_supersteps_before_a_lone_task() {
     }
 }
 
-/// What a router looked at is not what the node has written: the task has not come to its end.
+/// What a router looked at is not what the node has written: the task has not end.
 #[tokio::test(start_paused = true)]
 async fn but_not_of_a_node_whose_router_runs() {
     for durability in MODES {
@@ -168,7 +169,8 @@ fn around(inner: &CompiledGraph<Notes>) -> StateGraph<Notes> {
         .add_edge(START, "inner")
 }
 
-/// A graph inside is dropped with its task: what it has stored is kept. Storing only at the end, it has not.
+/// A subgraph is dropped with its task: what it has stored is kept. Storing only at the end, it has
+/// not.
 #[tokio::test(start_paused = true)]
 async fn of_supersteps_of_a_graph_inside() {
     for durability in MODES {

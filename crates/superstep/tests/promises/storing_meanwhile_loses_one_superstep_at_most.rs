@@ -6,7 +6,9 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use superstep::checkpoint::{CheckpointId, Checkpointer, Error, Put, Query, Stored, TaskWrites};
+use superstep::checkpoint::{
+    AnyCheckpointer, CheckpointId, CheckpointerLayer, Error, Put, StorageId, TaskWrites,
+};
 use superstep::prelude::*;
 use superstep::{CompiledGraph, Durability, Memory, RunControl};
 use tokio::time::Instant;
@@ -14,10 +16,10 @@ use tokio::time::Instant;
 use crate::common::{Counter, Notes, done, line, ms, next, sleep};
 use crate::world::{Watched, failed};
 
-/// A saver that takes a second for everything, and may fail or never come back at a checkpoint.
+/// A checkpointer that takes a second for everything, and may fail or never come back at a checkpoint.
 #[derive(Clone, Default)]
 struct Slow {
-    inner: MemorySaver,
+    inner: AnyCheckpointer,
     stored: Arc<Mutex<Vec<String>>>,
     fails_at: Option<i64>,
     hangs_at: Option<i64>,
@@ -56,7 +58,16 @@ impl Slow {
     }
 }
 
-impl Checkpointer for Slow {
+impl CheckpointerLayer for Slow {
+    fn inner(&self) -> &AnyCheckpointer {
+        &self.inner
+    }
+
+    /// Each of them stands for another process.
+    fn storage(&self) -> Option<StorageId> {
+        None
+    }
+
     async fn put(&self, put: Put) -> Result<(), Error> {
         let (ns, step) =
             (put.ns.split(':').next().unwrap_or_default().to_owned(), put.metadata.step);
@@ -74,6 +85,13 @@ impl Checkpointer for Slow {
         }
         self.inner.put(put).await?;
         self.note(format!("{ns} {step}").trim().to_owned());
+        Ok(())
+    }
+
+    async fn put_all(&self, puts: Vec<Put>) -> Result<(), Error> {
+        for put in puts {
+            CheckpointerLayer::put(self, put).await?;
+        }
         Ok(())
     }
 
@@ -95,27 +113,10 @@ impl Checkpointer for Slow {
         self.note(format!("writes of {count}"));
         Ok(())
     }
-
-    async fn get(
-        &self,
-        thread: &str,
-        ns: &str,
-        id: Option<CheckpointId>,
-    ) -> Result<Option<Stored>, Error> {
-        self.inner.get(thread, ns, id).await
-    }
-
-    async fn list(&self, query: Query) -> Result<Vec<Stored>, Error> {
-        self.inner.list(query).await
-    }
-
-    async fn delete_thread(&self, thread: &str) -> Result<(), Error> {
-        self.inner.delete_thread(thread).await
-    }
 }
 
 /// Five nodes that take some time each.
-fn chain(saver: &Slow, ran: &Counter, each: u64) -> CompiledGraph<Notes> {
+fn chain(checkpointer: &Slow, ran: &Counter, each: u64) -> CompiledGraph<Notes> {
     let mut graph = StateGraph::new().add_edge(START, "1");
     for name in ["1", "2", "3", "4", "5"] {
         let ran = ran.clone();
@@ -130,19 +131,19 @@ fn chain(saver: &Slow, ran: &Counter, each: u64) -> CompiledGraph<Notes> {
     for pair in ["1", "2", "3", "4", "5"].windows(2) {
         graph = graph.add_edge(pair[0], pair[1]);
     }
-    graph.compile().expect("a graph").with_checkpointer(saver.clone())
+    graph.compile().expect("a graph").with_checkpointer(checkpointer.clone())
 }
 
 #[tokio::test(start_paused = true)]
 async fn supersteps_are_stored_in_order_while_the_next_one_runs() {
     let ran = Counter::default();
-    for saver in Slow::both() {
-        let thread = chain(&saver, &ran, 1000).thread("t");
+    for checkpointer in Slow::both() {
+        let thread = chain(&checkpointer, &ran, 1000).thread("t");
         let began = Instant::now();
         let notes = done(thread.invoke(line("in")).durability(Durability::Async).await);
         assert_eq!(notes.lines, ["in", "1", "2", "3", "4", "5"]);
         let all = ["-1", "0", "1", "2", "3", "4", "5"];
-        assert_eq!(saver.stored(), all, "all of it, when it returns");
+        assert_eq!(checkpointer.stored(), all, "all of it, when it returns");
         // The input and the hidden first superstep take no time of their own, the last checkpoint nothing to run beside.
         assert!(began.elapsed() <= ms(8000), "{:?}", began.elapsed());
         assert_eq!(thread.get_state().await.expect("a look").state().lines, notes.lines);
@@ -154,21 +155,21 @@ async fn supersteps_are_stored_in_order_while_the_next_one_runs() {
     assert_eq!(began.elapsed(), Duration::from_secs(12), "one after the other");
 }
 
-/// A saver that has the next checkpoint before it is done with the last need not wait for the run in between.
+/// A checkpointer that has the next checkpoint before it is done with the last need not wait for the run in between.
 #[tokio::test(start_paused = true)]
-async fn a_saver_that_keeps_the_order_is_asked_ahead() {
-    for saver in Slow::both() {
+async fn a_checkpointer_that_keeps_the_order_is_asked_ahead() {
+    for checkpointer in Slow::both() {
         let ran = Counter::default();
-        let thread = chain(&saver, &ran, 10).thread("t");
+        let thread = chain(&checkpointer, &ran, 10).thread("t");
         done(thread.invoke(line("in")).durability(Durability::Async).await);
-        // While the nodes take less time than the saver. The first one runs when its input is stored.
-        let expected = if saver.in_order() { 4 } else { 0 };
-        assert_eq!(saver.asked_ahead.get(), expected);
-        assert_eq!(saver.stored(), ["-1", "0", "1", "2", "3", "4", "5"]);
+        // While the nodes take less time than the checkpointer. The first one runs when its input is stored.
+        let expected = if checkpointer.in_order() { 4 } else { 0 };
+        assert_eq!(checkpointer.asked_ahead.get(), expected);
+        assert_eq!(checkpointer.stored(), ["-1", "0", "1", "2", "3", "4", "5"]);
     }
 }
 
-/// What is asked for is that it survives the process, and with it every superstep of a graph inside a task.
+/// What is asked for is that it survives the process, and with it every superstep of a subgraph.
 #[tokio::test]
 async fn only_what_is_stored_meanwhile_need_not_wait_for_the_disk() {
     let inner = StateGraph::<Notes>::new()
@@ -179,24 +180,24 @@ async fn only_what_is_stored_meanwhile_need_not_wait_for_the_disk() {
     for (durability, relaxed) in
         [(Durability::Sync, false), (Durability::Async, true), (Durability::Exit, false)]
     {
-        let saver = Watched::default();
+        let checkpointer = Watched::default();
         let graph = StateGraph::<Notes>::new()
             .add_node("outer", inner.clone())
             .add_edge(START, "outer")
             .compile()
             .expect("a graph");
-        let thread = graph.with_checkpointer(saver.clone()).thread("t");
+        let thread = graph.with_checkpointer(checkpointer.clone()).thread("t");
         done(thread.invoke(line("in")).durability(durability).await);
-        let expected = if relaxed { saver.stored().len() } else { 0 };
-        assert!(!saver.stored().is_empty());
-        assert_eq!(saver.stored_relaxed(), expected, "{durability:?}");
+        let expected = if relaxed { checkpointer.stored().len() } else { 0 };
+        assert!(!checkpointer.stored().is_empty());
+        assert_eq!(checkpointer.stored_relaxed(), expected, "{durability:?}");
     }
 }
 
 /// Writes of tasks come after the checkpoint they belong to, and before the next one.
 #[tokio::test(start_paused = true)]
 async fn writes_of_tasks_are_stored_in_their_place() {
-    let saver = Slow::default();
+    let checkpointer = Slow::default();
     let note = |time: u64| {
         move || async move {
             sleep(time).await;
@@ -212,26 +213,29 @@ async fn writes_of_tasks_are_stored_in_their_place() {
         .add_edge(START, "b")
         .add_edge(START, "c")
         .add_edge(["a", "b", "c"], "after");
-    let thread = graph.compile().expect("a graph").with_checkpointer(saver.clone()).thread("t");
+    let thread =
+        graph.compile().expect("a graph").with_checkpointer(checkpointer.clone()).thread("t");
     done(thread.invoke(line("in")).durability(Durability::Async).await);
     let expected = ["-1", "0", "writes of 1", "writes of 1", "1", "2"];
-    assert_eq!(saver.stored(), expected);
+    assert_eq!(checkpointer.stored(), expected);
 }
 
 /// F30: the reference tells of the failure when all nodes have run.
 #[tokio::test(start_paused = true)]
 async fn what_cannot_be_stored_fails_the_run() {
-    for (step, saver) in (-1..=5).flat_map(|step| Slow::both().map(|saver| (step, saver))) {
-        let saver = Slow { fails_at: Some(step), ..saver };
+    for (step, checkpointer) in
+        (-1..=5).flat_map(|step| Slow::both().map(|checkpointer| (step, checkpointer)))
+    {
+        let checkpointer = Slow { fails_at: Some(step), ..checkpointer };
         let ran = Counter::default();
-        let thread = chain(&saver, &ran, 1000).thread("t");
+        let thread = chain(&checkpointer, &ran, 1000).thread("t");
         let (error, text) = failed(thread.invoke(line("in")).durability(Durability::Async).await);
         assert!(matches!(error, RunError::Checkpoint(_)), "{error:?}");
         assert!(text.contains("the disk is full"), "{text}");
         // The node after the superstep has begun when its checkpoint fails, and no other one.
         assert!(i64::from(ran.get()) <= (step + 1).clamp(0, 5), "{} ran, {step}", ran.get());
 
-        let thread = chain(&saver.mended(), &ran, 1).thread("t");
+        let thread = chain(&checkpointer.mended(), &ran, 1).thread("t");
         let begun = thread.get_state().await.expect("a look").metadata.is_some();
         let run = if begun { thread.invoke(()) } else { thread.invoke(line("in")) };
         assert_eq!(done(run.await).lines, ["in", "1", "2", "3", "4", "5"]);
@@ -240,17 +244,19 @@ async fn what_cannot_be_stored_fails_the_run() {
 
 #[tokio::test(start_paused = true)]
 async fn a_process_that_ends_loses_one_superstep_at_most() {
-    for (step, saver) in (0..=5).flat_map(|step| Slow::both().map(|saver| (step, saver))) {
-        let saver = Slow { hangs_at: Some(step), ..saver };
+    for (step, checkpointer) in
+        (0..=5).flat_map(|step| Slow::both().map(|checkpointer| (step, checkpointer)))
+    {
+        let checkpointer = Slow { hangs_at: Some(step), ..checkpointer };
         let ran = Counter::default();
-        let thread = chain(&saver, &ran, 10).thread("t");
+        let thread = chain(&checkpointer, &ran, 10).thread("t");
         let run = thread.invoke(line("in")).durability(Durability::Async);
         let ended = tokio::time::timeout(Duration::from_secs(3600), run).await;
         assert!(ended.is_err(), "it waits for what is being stored");
         let begun = i64::from(ran.get());
         assert!(begun <= step + 1, "no run gets further ahead: {begun}, {step}");
 
-        let thread = chain(&saver.mended(), &ran, 1).thread("t");
+        let thread = chain(&checkpointer.mended(), &ran, 1).thread("t");
         let seen = thread.get_state().await.expect("a look");
         assert_eq!(seen.metadata.as_ref().expect("it has begun").step, step - 1);
         let before = ran.get();
@@ -280,13 +286,15 @@ async fn however_the_run_ends() {
         .add_edge("drain", "end");
     let app = graph.compile().expect("a graph");
     let ends = [("ask", 1), ("bad", 1), ("drain", 2)];
-    for (saver, (end, step)) in Slow::both().iter().flat_map(|saver| ends.map(|end| (saver, end))) {
-        let thread = app.clone().with_checkpointer(saver.clone()).thread(end);
+    for (checkpointer, (end, step)) in
+        Slow::both().iter().flat_map(|checkpointer| ends.map(|end| (checkpointer, end)))
+    {
+        let thread = app.clone().with_checkpointer(checkpointer.clone()).thread(end);
         let run = thread.invoke(line(end)).durability(Durability::Async).control(RunControl::new());
         let ended = run.await;
-        let before = saver.stored();
+        let before = checkpointer.stored();
         sleep(60_000).await;
-        assert_eq!(saver.stored(), before, "nothing is stored any more: {ended:?}");
+        assert_eq!(checkpointer.stored(), before, "nothing is stored any more: {ended:?}");
         let seen = thread.get_state().await.expect("a look");
         assert_eq!(seen.metadata.as_ref().expect("it has begun").step, step);
         let stands = if end == "drain" { "end" } else { end };
@@ -296,7 +304,7 @@ async fn however_the_run_ends() {
     }
 }
 
-/// What a graph inside a task has done is not stored before the superstep that the task belongs to.
+/// What a subgraph has done is not stored before the superstep that the task belongs to.
 #[tokio::test(start_paused = true)]
 async fn a_graph_inside_waits_for_the_one_around_it() {
     let inner = StateGraph::<Notes>::new()
@@ -310,9 +318,9 @@ async fn a_graph_inside_waits_for_the_one_around_it() {
         .add_node("inner", inner.as_node(|_: &Notes| Notes::update(), leave))
         .add_edge(START, "inner");
     let graph = graph.compile().expect("a graph");
-    for saver in Slow::both() {
-        let thread = graph.clone().with_checkpointer(saver.clone()).thread("t");
+    for checkpointer in Slow::both() {
+        let thread = graph.clone().with_checkpointer(checkpointer.clone()).thread("t");
         done(thread.invoke(line("in")).durability(Durability::Async).await);
-        assert_eq!(saver.stored(), ["-1", "0", "inner -1", "inner 0", "inner 1", "1"]);
+        assert_eq!(checkpointer.stored(), ["-1", "0", "inner -1", "inner 0", "inner 1", "1"]);
     }
 }

@@ -1,4 +1,5 @@
-//! Naming the newest checkpoint of a thread is the same as naming the thread; naming one that is not there is an error.
+//! Naming the newest checkpoint of a thread is the same as naming the thread; naming one that does
+//! not exist is an error.
 
 use std::time::Duration;
 
@@ -75,7 +76,8 @@ async fn of_a_run_that_asks() {
     assert_eq!(checkpoints(&thread).await, made + 1);
 }
 
-/// F25: with an id that is not there, the reference begins with an empty state and keeps the id as a parent.
+/// F25: with an id that does not exist, the reference begins with an empty state and keeps the id
+/// as a parent.
 #[tokio::test(start_paused = true)]
 async fn and_an_unknown_id_is_an_error() {
     let world = World::new();

@@ -1,6 +1,6 @@
-//! Shows that a loop ends with an error after as many supersteps as were allowed, that all of them are kept, and that the
-//! thread goes on from there. It would break if the limit were counted from the beginning of the thread, or if the last
-//! superstep were lost.
+//! Shows that a loop ends with an error after as many supersteps as were allowed, that all of them
+//! are kept, and that the thread continues from there. It would break if the limit were counted
+//! from the beginning of the thread, or if the last superstep were lost.
 
 use crate::common::{Notes, done, kept, line, next, says};
 use superstep::error::Code;

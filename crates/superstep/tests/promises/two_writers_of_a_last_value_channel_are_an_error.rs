@@ -1,6 +1,7 @@
-//! Shows that two writes to a channel that keeps one value are an error that names both nodes, the channel and the
-//! superstep, and that the thread is none the worse for it: it can be looked at, and run again (F36). In the reference the
-//! thread is poisoned: the same writes are handed back for ever, and even looking at it fails.
+//! Shows that two writes to a channel that keeps one value are an error that names both nodes, the
+//! channel and the superstep, and that the thread is none the worse for it: it can be looked at,
+//! and run again (F36). In the reference the thread is poisoned: the same writes are handed back
+//! forever, and even looking at it fails.
 
 use crate::common::{Counter, Notes, done, kept, line, next, says, tasks};
 use superstep::error::Code;

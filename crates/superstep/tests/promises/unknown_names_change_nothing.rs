@@ -1,5 +1,5 @@
-//! A name that means nothing is an error which says the name and the nearest one that does, and nothing changes. The
-//! reference logs a line, at most, and goes on.
+//! A name that means nothing is an error which says the name and the nearest one that does, and
+//! nothing changes. The reference logs a line, at most, and continues.
 
 use crate::world::{
     Log, World, assert_says, checkpoints, done, failed, in_memory, log, look, next, questions,
@@ -67,7 +67,8 @@ async fn of_a_node_to_dispatch_to() {
     assert_eq!(done(thread.invoke(()).await).log, ["in", "review"]);
 }
 
-/// F26: in the reference a bad place to go to is stored beside the checkpoint, and every later load warns of it.
+/// F26: in the reference a bad place to go to is stored with the checkpoint, and every later load
+/// warns of it.
 #[tokio::test(start_paused = true)]
 async fn of_a_node_that_a_command_from_outside_goes_to() {
     let world = World::new();

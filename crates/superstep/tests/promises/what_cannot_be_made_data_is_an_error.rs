@@ -1,5 +1,6 @@
-//! A value that cannot be made data is an error that names what it belongs to. It would be worse if something else took its
-//! place: empty arguments find the result of another call, and null is an answer to a question with an `Option`.
+//! A value that cannot be serialized is an error that names what it belongs to. It would be
+//! worse if something else took its place: empty arguments find the result of another call, and
+//! null is an answer to a question with an `Option`.
 
 use superstep::checkpoint::{AnyCheckpointer, Blob, MemoryCache, Tag, TaskWrites};
 use superstep::prelude::*;
@@ -78,17 +79,17 @@ async fn a_damaged_record_of_a_call() {
     }
     let world = World::new();
     let graph = StateGraph::<Log>::new().add_node("work", work).add_edge(START, "work");
-    let saver = AnyCheckpointer::new(MemorySaver::new());
+    let checkpointer = AnyCheckpointer::new(MemorySaver::new());
     let graph = graph.compile().expect("a graph").with_context(world.clone());
-    let thread = graph.with_any_checkpointer(saver.clone()).thread("1");
+    let thread = graph.with_any_checkpointer(checkpointer.clone()).thread("1");
     asked(thread.invoke(log("in")).await);
-    let stored = saver.get("1", "", None).await.expect("a look").expect("a thread");
+    let stored = checkpointer.get("1", "", None).await.expect("a look").expect("a thread");
     let record = stored.writes.iter().find(|write| &*write.channel == "__return__");
     let record = record.expect("the call is recorded");
     let damaged = Blob::new(Tag::Msgpack, vec![0xc1]);
     let damage = TaskWrites::new(record.task, &*record.path, vec![("__return__".into(), damaged)]);
     let damage = TaskWrites { replaces: true, ..damage };
-    saver.put_writes("1", "", stored.checkpoint.id, vec![damage]).await.expect("damage");
+    checkpointer.put_writes("1", "", stored.checkpoint.id, vec![damage]).await.expect("damage");
     let (_, text) = failed(thread.resume("yes").await);
     assert_says(&text, &[&record.task.to_string(), "cannot be read"]);
     assert_eq!(world.take(), ["pay"], "nobody pays twice");
@@ -105,10 +106,10 @@ async fn an_answer() {
     asked(thread.invoke(log("in")).await);
     let question = look(&thread).await.interrupts[0].id.clone();
     let (error, text) = failed(thread.resume(HUGE).await);
-    assert_says(&text, &[question.as_str(), "cannot be made data"]);
+    assert_says(&text, &[question.as_str(), "cannot be serialized"]);
     assert!(matches!(error, RunError::Resume { pending, .. } if pending[0].id == question));
     let (error, text) = failed(thread.resume_all([(question.clone(), HUGE)]).await);
-    assert_says(&text, &[question.as_str(), "cannot be made data"]);
+    assert_says(&text, &[question.as_str(), "cannot be serialized"]);
     assert!(matches!(error, RunError::Resume { pending, .. } if pending[0].id == question));
     assert_eq!(look(&thread).await.interrupts.len(), 1, "the question is open");
     assert_eq!(done(thread.resume(3).await).log, ["in", "Some(3)"]);
@@ -163,7 +164,7 @@ async fn what_a_stream_shows() {
             ended = event.map(drop);
         }
         let (_, text) = failed(ended);
-        assert_says(&text, &["`earn`", "`balance`", "cannot be made data"]);
+        assert_says(&text, &["`earn`", "`balance`", "cannot be serialized"]);
     }
 }
 

@@ -16,7 +16,7 @@ struct Session {
     password: String,
 }
 
-fn app(saver: &MemorySaver) -> CompiledGraph<Session> {
+fn app(checkpointer: &MemorySaver) -> CompiledGraph<Session> {
     let graph = StateGraph::<Session>::new()
         .add_node("login", |session: Arc<Session>| {
             Session::update().log([format!("{} letters", session.password.len())])
@@ -32,12 +32,13 @@ fn app(saver: &MemorySaver) -> CompiledGraph<Session> {
         .add_edge("renew", "check")
         .compile()
         .expect("a graph");
-    graph.with_checkpointer(saver.clone())
+    graph.with_checkpointer(checkpointer.clone())
 }
 
 /// Everything that is stored, as text.
-async fn stored(saver: &MemorySaver) -> Vec<String> {
-    let all = AnyCheckpointer::new(saver.clone()).list(Query::default()).await.expect("a list");
+async fn stored(checkpointer: &MemorySaver) -> Vec<String> {
+    let all =
+        AnyCheckpointer::new(checkpointer.clone()).list(Query::default()).await.expect("a list");
     let mut texts = Vec::new();
     for stored in all {
         let values = stored.checkpoint.channel_values.iter();
@@ -51,10 +52,10 @@ async fn stored(saver: &MemorySaver) -> Vec<String> {
 
 async fn keeps_the_secret(input: impl Fn() -> Input) {
     for durability in [Durability::Sync, Durability::Exit] {
-        let saver = MemorySaver::new();
-        let run = app(&saver).thread("1").invoke(input()).durability(durability);
+        let checkpointer = MemorySaver::new();
+        let run = app(&checkpointer).thread("1").invoke(input()).durability(durability);
         assert_eq!(done(run.await).log, ["in", "7 letters", "8 letters"], "nodes see it");
-        let stored = stored(&saver).await;
+        let stored = stored(&checkpointer).await;
         assert!(stored.iter().any(|text| text.contains("7 letters")), "the rest is stored");
         for text in stored {
             assert!(!text.contains(SECRET), "stored: {text}");
@@ -75,15 +76,15 @@ async fn as_part_of_an_input_that_is_data() {
     keeps_the_secret(|| Input::value(json!({ "log": ["in"], "password": SECRET }).into())).await;
 }
 
-/// F19, for a command that begins a thread, and for one that waits beside a checkpoint.
+/// F19, for a command that begins a thread, and for one that waits with a checkpoint.
 #[tokio::test(start_paused = true)]
 async fn as_part_of_a_command() {
-    let saver = MemorySaver::new();
-    let thread = app(&saver).thread("1");
+    let checkpointer = MemorySaver::new();
+    let thread = app(&checkpointer).thread("1");
     let command = || Command::<Session>::update(Session::update().password(SECRET));
     done(thread.invoke(command()).await);
     done(thread.invoke(command()).await);
-    for text in stored(&saver).await {
+    for text in stored(&checkpointer).await {
         assert!(!text.contains(SECRET), "stored: {text}");
     }
 }
@@ -91,11 +92,11 @@ async fn as_part_of_a_command() {
 /// F19, for an update from outside.
 #[tokio::test(start_paused = true)]
 async fn as_part_of_an_update() {
-    let saver = MemorySaver::new();
-    let thread = app(&saver).thread("1");
+    let checkpointer = MemorySaver::new();
+    let thread = app(&checkpointer).thread("1");
     let update = Session::update().log(["in".to_owned()]).password(SECRET);
     thread.update_state(update).as_node("login").await.expect("an update");
-    for text in stored(&saver).await {
+    for text in stored(&checkpointer).await {
         assert!(!text.contains(SECRET), "stored: {text}");
     }
 }
@@ -103,7 +104,7 @@ async fn as_part_of_an_update() {
 /// The reference does this right: what a dispatch carries is stored without untracked keys.
 #[tokio::test(start_paused = true)]
 async fn as_part_of_what_a_dispatch_carries() {
-    let saver = MemorySaver::new();
+    let checkpointer = MemorySaver::new();
     let graph = StateGraph::<Session>::new()
         .add_node("fan", |session: Arc<Session>| Dispatch::new("each", (*session).clone()))
         .destinations(["each"])
@@ -113,10 +114,10 @@ async fn as_part_of_what_a_dispatch_carries() {
         .add_edge(START, "fan")
         .compile()
         .expect("a graph");
-    let thread = graph.with_checkpointer(saver.clone()).thread("1");
+    let thread = graph.with_checkpointer(checkpointer.clone()).thread("1");
     let state = done(thread.invoke(Session::update().password(SECRET)).await);
     assert_eq!(state.log, ["7 letters"], "the task sees it");
-    for text in stored(&saver).await {
+    for text in stored(&checkpointer).await {
         assert!(!text.contains(SECRET), "stored: {text}");
     }
 }

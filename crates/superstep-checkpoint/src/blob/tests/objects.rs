@@ -1,4 +1,4 @@
-//! Objects of classes that only the other engine knows.
+//! Objects of classes that only LangGraph knows.
 
 use std::collections::BTreeMap;
 use std::fmt;

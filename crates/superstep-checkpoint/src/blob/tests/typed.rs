@@ -163,7 +163,7 @@ impl<'de, const ENTRIES: usize> Visitor<'de> for SeenVisitor<ENTRIES> {
     }
 }
 
-/// Goes on after every fault, of keys too, and asks for the value of each entry so many times.
+/// Continues after every fault, of keys too, and asks for the value of each entry so many times.
 #[derive(Debug)]
 #[expect(dead_code, reason = "they are compared as they print")]
 struct Stubborn<const VALUES: usize>(Vec<String>);

@@ -1,6 +1,6 @@
 use super::*;
 
-/// The same saver without its own walk.
+/// The same checkpointer without its own walk.
 struct Plain(MemorySaver);
 
 impl Checkpointer for Plain {
@@ -38,8 +38,8 @@ impl Checkpointer for Plain {
 
 #[tokio::test]
 async fn the_history_of_a_channel_goes_back_to_its_last_whole_value() {
-    let saver = MemorySaver::new();
-    let mut writer = Writer::new(&saver, THREAD, "");
+    let checkpointer = MemorySaver::new();
+    let mut writer = Writer::new(&checkpointer, THREAD, "");
     let mut head = None;
     for step in 0..4 {
         let mut put = writer.next();
@@ -49,12 +49,12 @@ async fn the_history_of_a_channel_goes_back_to_its_last_whole_value() {
         }
         let id = writer.store(put).await;
         let both = writes(1, "p", &[("seeded", step), ("bare", step), ("seeded", step + 10)]);
-        saver.put_writes(THREAD, "", id, both).await.expect("stored");
+        checkpointer.put_writes(THREAD, "", id, both).await.expect("stored");
         head = Some(id);
     }
     let head = head.expect("a head");
     let channels: Vec<Arc<str>> = ["seeded", "bare", "none"].map(Into::into).into();
-    let history = saver.delta_history(THREAD, "", head, &channels).await.expect("a history");
+    let history = checkpointer.delta_history(THREAD, "", head, &channels).await.expect("a history");
     let numbers = |numbers: &[i64]| numbers.iter().map(|number| blob(*number)).collect();
     let expected = BTreeMap::from([
         ("none".into(), DeltaHistory::default()),
@@ -69,23 +69,24 @@ async fn the_history_of_a_channel_goes_back_to_its_last_whole_value() {
         ),
     ]);
     assert_eq!(history, expected);
-    let plain = Plain(saver.clone());
+    let plain = Plain(checkpointer.clone());
     assert_eq!(
         plain.delta_history(THREAD, "", head, &channels).await.expect("a history"),
         expected
     );
-    let nowhere = saver.delta_history("u", "", head, &[]).await.expect("a history");
+    let nowhere = checkpointer.delta_history("u", "", head, &[]).await.expect("a history");
     assert!(nowhere.is_empty());
 }
 
 #[tokio::test]
 async fn a_checkpoint_that_is_its_own_parent_does_not_stop_the_walk_from_ending() {
-    let saver = MemorySaver::new();
-    let mut writer = Writer::new(&saver, THREAD, "");
+    let checkpointer = MemorySaver::new();
+    let mut writer = Writer::new(&checkpointer, THREAD, "");
     let mut put = writer.next();
     let id = put.checkpoint.id;
     put.parent = Some(id);
     writer.store(put).await;
-    let history = saver.delta_history(THREAD, "", id, &["bare".into()]).await.expect("a history");
+    let history =
+        checkpointer.delta_history(THREAD, "", id, &["bare".into()]).await.expect("a history");
     assert_eq!(history["bare"], DeltaHistory::default());
 }

@@ -36,7 +36,7 @@ fn values_as_deep_as_allowed_fit_on_the_stack_of_a_thread() {
         let blob = crate::Blob::from_value(&deepest).expect("a blob");
         assert_eq!(blob.to_value().expect("a value"), deepest);
         assert!(deepest.to_string().contains("null"));
-        // JSON has no keys that are no text, so as a type it cannot be read from such a map.
+        // JSON has no keys that are not text, so as a type it cannot be read from such a map.
         let has_text_keys = !matches!(deepest, Value::Pairs(_));
         assert_eq!(from_value::<serde_json::Value>(deepest).is_ok(), has_text_keys);
         assert_eq!(blob.decode::<serde_json::Value>().is_ok(), has_text_keys);

@@ -3,9 +3,10 @@
 use std::cmp::Reverse;
 use std::sync::{Arc, Mutex};
 
+use superstep_checkpoint::wire::slots;
 use superstep_checkpoint::{
     AnyCheckpointer, CheckpointId, Checkpointer, Error, PendingWrite, Put, Query, Stored,
-    TaskWrites, reserved_index,
+    TaskWrites,
 };
 
 use crate::engine::step::superstep::lock;
@@ -65,15 +66,15 @@ impl Kept {
     }
 }
 
-/// Adds writes as every saver does: slots that are filled stay as they are, except reserved ones.
+/// Adds writes as every checkpointer does: slots that are filled stay as they are, except reserved ones.
 fn add(writes: &mut Vec<PendingWrite>, tasks: &[TaskWrites]) {
-    for TaskWrites { task, path, writes: new, replaces, expected: _ } in tasks {
+    for tasks in tasks {
+        let TaskWrites { task, path, replaces, .. } = tasks;
         if *replaces {
             writes.retain(|write| write.task != *task);
         }
-        for (position, (channel, value)) in new.iter().enumerate() {
-            let reserved = reserved_index(channel);
-            let index = reserved.unwrap_or(position as i64);
+        for (slot, channel, value) in slots(tasks) {
+            let index = slot.index;
             let filled = writes.iter().position(|old| old.task == *task && old.index == index);
             let write = PendingWrite {
                 task: *task,
@@ -83,7 +84,7 @@ fn add(writes: &mut Vec<PendingWrite>, tasks: &[TaskWrites]) {
                 value: value.clone(),
             };
             match filled {
-                Some(at) if reserved.is_some() => writes[at] = write,
+                Some(at) if slot.replaces => writes[at] = write,
                 Some(_) => {}
                 None => writes.push(write),
             }
@@ -146,9 +147,7 @@ impl Checkpointer for AtExit {
         let matches = |row: &&Stored| {
             query.thread.as_ref().is_none_or(|thread| *thread == row.thread)
                 && query.ns.as_ref().is_none_or(|ns| *ns == row.ns)
-                && query.id.is_none_or(|id| id == row.checkpoint.id)
-                && query.before.is_none_or(|before| row.checkpoint.id < before)
-                && row.metadata.matches(&query.filter)
+                && query.admits(row.checkpoint.id, &row.metadata)
         };
         let mut found: Vec<_> = kept.rows.iter().filter(matches).cloned().collect();
         found.extend(below.into_iter().map(|stored| kept.complete(stored)));

@@ -42,7 +42,7 @@ impl Driver {
         mut entries: Vec<Entry>,
     ) -> Result<Folded, FailedBarrier> {
         let mut tasks = self.applied(&superstep, &mut entries);
-        if self.setting.saver.is_some() {
+        if self.setting.checkpointer.is_some() {
             self.note_overwrites(&tasks);
         }
         // Storing at the end stores the head, so it must not be left half changed.
@@ -55,10 +55,7 @@ impl Driver {
             self.force_dropped_deltas();
             self.pending.clear();
         }
-        self.replaying = false;
-        if !self.seeds.is_empty() {
-            self.seeds.clear();
-        }
+        self.asked.first_superstep_is_over();
         Ok(Folded { superstep, entries, tasks })
     }
 
@@ -68,13 +65,13 @@ impl Driver {
         folded: Folded,
     ) -> Result<Option<Put>, FailedBarrier> {
         let Folded { superstep, mut entries, mut tasks } = folded;
-        let before = (self.id, self.step);
+        let before = self.position.mark();
         let mut put = None;
         if self.advance(Source::Loop) {
             match self.record() {
                 Ok(recorded) => put = recorded,
                 Err(unstorable) => {
-                    (self.id, self.step) = before;
+                    self.position.back_to(before);
                     return Err(FailedBarrier { error: self.unstorable(unstorable), entries });
                 }
             }
@@ -144,9 +141,9 @@ impl Driver {
     pub(in crate::engine) async fn fail_barrier(&mut self, unfit: FailedBarrier) -> RunError {
         let FailedBarrier { error, entries: ran } = &unfit;
         let names: Vec<_> = ran.iter().map(|entry| entry.task.inner.name.clone()).collect();
-        let failed = apply_error(error, &names, self.step);
+        let failed = apply_error(error, &names, self.position.step());
         let undo = self.setting.run.durability == Durability::Exit;
-        if self.setting.saver.is_some() {
+        if self.setting.checkpointer.is_some() {
             let text = failed.stored();
             let tasks = error.tasks.iter().filter_map(|at| ran.get(*at));
             let mut writes = Vec::new();
@@ -158,14 +155,14 @@ impl Driver {
                 writes.push(TaskWrites { replaces: true, ..failed });
             }
             let involved: Vec<TaskId> = writes.iter().map(|write| write.task).collect();
-            let others = std::mem::take(&mut self.unsaved);
+            let others = self.outbox.take_unsaved();
             let others = others.into_iter().filter(|write| !involved.contains(&write.task));
             let all: Vec<TaskWrites> = others.chain(writes).collect();
             if undo {
-                self.unsaved = all;
+                self.outbox.put_back(all);
                 return failed;
             }
-            if self.stored == Some(self.id)
+            if self.outbox.has_stored(self.position.id())
                 && let Err(error) = self.put_writes(all).await
             {
                 return error.into();

@@ -5,10 +5,10 @@ use std::sync::{Arc, OnceLock};
 
 use tokio::sync::Notify;
 
-/// Asks runs to stop: at the next boundary between supersteps, or at once.
+/// Stops runs: at the next boundary between supersteps, or at once.
 ///
-/// A clone asks the same runs. One control may serve many runs; once asked, every run with this control stops, also one
-/// that begins later.
+/// Clones control the same runs. One control may serve many runs; after a request, every run with
+/// this control stops, also one that begins later.
 ///
 /// In a service, one control serves all runs, and a server that shuts down gracefully waits for the same signal:
 ///
@@ -55,13 +55,13 @@ impl Shared {
 }
 
 impl RunControl {
-    /// A control that has not asked for anything.
+    /// A control without a request.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Lets the superstep that is running complete, stores its checkpoint, and ends the run with
-    /// [`Outcome::Drained`](crate::Outcome::Drained). The first reason that was given stays.
+    /// Requests a drain: the running superstep completes, its checkpoint is stored, and the run
+    /// ends with [`Outcome::Drained`](crate::Outcome::Drained). The first reason counts.
     ///
     /// A [workflow](crate::func) is one superstep. It stops before its next recorded call begins; calls that are running
     /// complete and are recorded.
@@ -70,18 +70,18 @@ impl RunControl {
         self.shared.changed.notify_waiters();
     }
 
-    /// Ends the run with [`Outcome::Drained`](crate::Outcome::Drained) without waiting for the superstep: tasks that run
-    /// are dropped where they stand. What tasks have finished is kept, so that the thread goes on from there; those that
-    /// were dropped run again.
+    /// Ends the run with [`Outcome::Drained`](crate::Outcome::Drained) without waiting for the
+    /// superstep: running tasks are dropped. Finished tasks keep their writes, so that the thread
+    /// continues from there; dropped tasks run again.
     ///
-    /// A node that blocks without waiting for anything cannot be dropped before it waits.
+    /// A node that blocks its thread cannot be dropped before its next `await`.
     pub fn stop_now(&self, reason: impl Into<Arc<str>>) {
         self.request_drain(reason);
         self.shared.now.store(true, Ordering::Release);
         self.shared.changed.notify_waiters();
     }
 
-    /// Why the run is to stop, if it is.
+    /// The reason of the drain, if one was requested.
     pub fn drain_reason(&self) -> Option<Arc<str>> {
         self.shared.reason.get().cloned()
     }
@@ -91,15 +91,16 @@ impl RunControl {
         self.shared.is_draining()
     }
 
-    /// Completes when runs are asked to stop, by [`request_drain`](Self::request_drain) or [`stop_now`](Self::stop_now).
+    /// Completes when a stop is requested, by [`request_drain`](Self::request_drain) or
+    /// [`stop_now`](Self::stop_now).
     ///
-    /// This is what a server takes as its signal to stop accepting requests. A node that waits for something outside may
-    /// wait for this too, to return early.
+    /// A server uses it as its signal to stop accepting requests. A node that waits for something
+    /// external may wait for this too, to return early.
     pub fn draining(&self) -> impl Future<Output = ()> + Send + 'static {
         self.shared.clone().until(Shared::is_draining)
     }
 
-    /// Completes when runs were asked to stop and none is left: each has ended, or was dropped.
+    /// Completes when a stop was requested and no run is left: each has ended, or was dropped.
     ///
     /// A run counts from the moment it is first polled. One that begins afterwards stops before its first superstep.
     pub fn drained(&self) -> impl Future<Output = ()> + Send + 'static {
@@ -108,7 +109,7 @@ impl RunControl {
         self.shared.clone().until(over)
     }
 
-    /// How many runs with this control are running.
+    /// The number of active runs with this control.
     pub fn running(&self) -> usize {
         self.shared.running.load(Ordering::Acquire)
     }
@@ -145,7 +146,7 @@ impl fmt::Debug for RunControl {
     }
 }
 
-/// When what a run does is stored.
+/// When a run stores its progress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Durability {
@@ -154,13 +155,13 @@ pub enum Durability {
     Sync,
     /// Each superstep while the next one runs, in order; everything before the run ends.
     ///
-    /// A superstep is applied only when the one before it is stored, so a process that dies loses the last superstep at
-    /// most. What cannot be stored fails the run.
+    /// A superstep is applied only when the one before it is stored, so a process that dies loses
+    /// at most the last superstep. If a checkpoint cannot be stored, the run fails.
     ///
-    /// It does not wait for a disk where the checkpointer can do without
-    /// ([`Checkpointer::relaxed`](crate::checkpoint::Checkpointer::relaxed)). Then a machine that stops may lose more than a
-    /// process that dies: on SQLite, what was stored in the last tenth of a second.
+    /// It uses the relaxed durability of the checkpointer
+    /// ([`Checkpointer::relaxed`](crate::checkpoint::Checkpointer::relaxed)). A power failure may
+    /// then lose more than a crash of the process: on SQLite, the last tenth of a second.
     Async,
-    /// Only when the run ends: at its end, on an error, a question or a drain.
+    /// Only when the run ends: done, failed, interrupted or drained.
     Exit,
 }

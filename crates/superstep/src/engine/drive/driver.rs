@@ -1,25 +1,24 @@
 //! Driving one graph: from its input, superstep by superstep, to its end.
 
-use std::collections::{BTreeMap, HashMap};
 use std::pin::pin;
 use std::sync::Arc;
 
-use superstep_checkpoint::{
-    AnyCheckpointer, CheckpointId, Error, Interrupt, InterruptId, Metadata, Put, TaskWrites, Value,
-};
+use superstep_checkpoint::{AnyCheckpointer, Error, Interrupt};
 use tracing::{Instrument, Span};
 
+use crate::engine::drive::asked::Asked;
 use crate::engine::drive::at_exit::AtExit;
 use crate::engine::drive::control::Durability;
 use crate::engine::drive::live::Alive;
-use crate::engine::drive::run::Run;
+use crate::engine::drive::opening::{Caller, Opening};
+use crate::engine::drive::outbox::Outbox;
+use crate::engine::drive::position::Position;
 use crate::engine::kernel::apply::apply;
-use crate::engine::kernel::breakpoint::Breakpoints;
 use crate::engine::kernel::compiled::Compiled;
-use crate::engine::kernel::head::{Head, StartValue, Write};
+use crate::engine::kernel::head::{Head, Write};
+use crate::engine::kernel::join::unfilled;
 use crate::engine::kernel::plan::plan_each;
 use crate::engine::step::entry::Entry;
-use crate::engine::step::futures::Saving;
 use crate::engine::step::superstep::{Gate, Setting, Superstep, lock};
 use crate::engine::step::tasks::StepEnd;
 use crate::engine::stored::ids;
@@ -29,72 +28,10 @@ use crate::engine::stored::slots;
 use crate::engine::watch::emit::Emitter;
 use crate::engine::watch::span;
 use crate::error::RunError;
-use crate::node::{Goto, Output};
-use crate::state::{Payload, Writes};
+use crate::node::Output;
 
 /// The recursion limit of a run that was given none.
 const RECURSION_LIMIT: u64 = 10_007;
-
-/// What a run begins with.
-pub(crate) enum Input {
-    /// Go on from where the thread is.
-    Nothing,
-    Value(StartValue),
-    Command(CommandInput),
-}
-
-#[derive(Default)]
-pub(crate) struct CommandInput {
-    pub(crate) resume: Resume,
-    pub(crate) update: Writes,
-    pub(crate) goto: Vec<Goto>,
-    pub(crate) to_parent: bool,
-}
-
-#[derive(Default)]
-pub(crate) enum Resume {
-    #[default]
-    Nothing,
-    One(Value),
-    ById(Vec<(InterruptId, Value)>),
-    /// An answer that cannot be made data, and the question it was given for, if it was named.
-    Unfit(Option<InterruptId>, Error),
-}
-
-impl Resume {
-    pub(crate) fn is_nothing(&self) -> bool {
-        matches!(self, Self::Nothing)
-    }
-}
-
-/// Everything needed to drive a graph.
-pub(crate) struct Opening {
-    pub(crate) run: Arc<Run>,
-    pub(crate) graph: Arc<Compiled>,
-    pub(crate) saver: Option<AnyCheckpointer>,
-    pub(crate) ns: Arc<str>,
-    /// The namespace that streams show, if it is another one.
-    pub(crate) shown: Option<Arc<str>>,
-    /// The checkpoints of the graphs around this one.
-    pub(crate) parents: Arc<BTreeMap<String, CheckpointId>>,
-    pub(crate) at: Option<CheckpointId>,
-    pub(crate) input: Input,
-    pub(crate) breakpoints: Breakpoints,
-    pub(crate) caller: Option<Caller>,
-    /// The channels whose values are shown and returned.
-    pub(crate) keys: Arc<[usize]>,
-}
-
-/// What a nested graph knows of the task it runs in.
-pub(crate) struct Caller {
-    pub(crate) resuming: Option<bool>,
-    /// Nobody can have called the graph here before, so nothing is stored for it.
-    pub(crate) first: bool,
-    /// The checkpoint that the task began from was made from outside, and not by a run.
-    pub(crate) touched: bool,
-    /// The superstep of the task, whose checkpoint may still be on its way to storage.
-    pub(crate) superstep: Arc<Superstep>,
-}
 
 /// How a graph ended.
 pub(crate) struct Finish {
@@ -121,9 +58,9 @@ pub(crate) async fn drive(opening: Opening) -> Result<Finish, RunError> {
     };
     let thread = opening.run.thread.clone().filter(|_| opening.caller.is_none());
     let driven = async {
-        let _alive = match (&opening.caller, &opening.saver, &opening.run.thread) {
-            (None, Some(saver), Some(thread)) => {
-                let alive = Alive::begin(saver, thread).await?;
+        let _alive = match (&opening.caller, &opening.checkpointer, &opening.run.thread) {
+            (None, Some(checkpointer), Some(thread)) => {
+                let alive = Alive::begin(checkpointer, thread).await?;
                 opening.run.life.begins(&alive);
                 Some(alive)
             }
@@ -159,43 +96,15 @@ pub(crate) fn on_thread(error: RunError, thread: &str) -> RunError {
 pub(in crate::engine) struct Driver {
     pub(in crate::engine) setting: Arc<Setting>,
     pub(in crate::engine) graph: Arc<Compiled>,
-    pub(in crate::engine) breakpoints: Breakpoints,
     pub(in crate::engine) caller: Option<Caller>,
     /// What earlier supersteps no longer need, to be used again.
     pub(in crate::engine) spare: Spare,
     pub(in crate::engine) head: Head,
     pub(in crate::engine) recorder: Recorder,
     pub(in crate::engine) pending: Pending,
-    /// The checkpoint the next superstep starts from.
-    pub(in crate::engine) id: CheckpointId,
-    /// The checkpoint that was stored last, which the next one continues.
-    pub(in crate::engine) stored: Option<CheckpointId>,
-    /// The head of the thread, as this driver knows it.
-    pub(in crate::engine) known_head: Option<CheckpointId>,
-    /// The checkpoint before the current one, as streams show it.
-    pub(in crate::engine) before: Option<CheckpointId>,
-    pub(in crate::engine) metadata: Option<Metadata>,
-    pub(in crate::engine) step: i64,
-    pub(in crate::engine) stop: i64,
-    pub(in crate::engine) limit: u64,
-    pub(in crate::engine) resuming: Option<bool>,
-    /// Finished tasks of the first superstep run again instead of getting their stored writes back.
-    pub(in crate::engine) replaying: bool,
-    pub(in crate::engine) seeds: HashMap<String, Vec<Value>>,
-    /// Writes that go with the next checkpoint.
-    pub(in crate::engine) unsaved: Vec<TaskWrites>,
-    /// A checkpoint that is stored together with the next one.
-    pub(in crate::engine) held: Option<Box<Put>>,
-    /// What is being stored while tasks run.
-    pub(in crate::engine) background: Option<Saving>,
-    /// A checkpoint that was made but, storing only at the end, not stored.
-    pub(in crate::engine) dirty: bool,
-    /// What the graphs inside have stored, if everything is stored at the end of this one.
-    pub(in crate::engine) at_exit: Option<AtExit>,
-    /// Nobody else takes up what this graph works on: this run has stored something on the thread.
-    pub(in crate::engine) owns: bool,
-    /// Somebody has left an answer since the run took the thread.
-    pub(in crate::engine) answered_meanwhile: bool,
+    pub(in crate::engine) position: Position,
+    pub(in crate::engine) outbox: Outbox,
+    pub(in crate::engine) asked: Asked,
 }
 
 /// Allocations that outlive their superstep.
@@ -221,14 +130,25 @@ impl Driver {
     }
 
     async fn open(opening: Opening) -> Result<Self, RunError> {
-        let Opening { run, graph, saver, ns, shown, parents, at, input, breakpoints, caller, keys } =
-            opening;
+        let Opening {
+            run,
+            graph,
+            checkpointer,
+            ns,
+            shown,
+            parents,
+            at,
+            input,
+            breakpoints,
+            caller,
+            keys,
+        } = opening;
         let layout = graph.layout.clone();
         let limit = run.recursion_limit.unwrap_or(RECURSION_LIMIT);
         if limit < 1 {
             return Err(RunError::Invalid("the recursion limit must be at least 1".to_owned()));
         }
-        if saver.is_some() && run.thread.is_none() {
+        if checkpointer.is_some() && run.thread.is_none() {
             return Err(RunError::Invalid(
                 "a graph with a checkpointer runs on a thread; name one with `thread(id)`"
                     .to_owned(),
@@ -242,39 +162,25 @@ impl Driver {
         let store = graph.store.clone();
         // Whoever has the thread has the graphs inside it, too.
         let is_inside =
-            caller.as_ref().is_some_and(|caller| caller.superstep.setting.saver.is_some());
-        let mut setting = Setting::new(run, layout, saver, ns, parents, emitter, store);
+            caller.as_ref().is_some_and(|caller| caller.superstep.setting.checkpointer.is_some());
+        let mut setting = Setting::new(run, layout, checkpointer, ns, parents, emitter, store);
         let at_end = setting.run.durability == Durability::Exit && !is_inside;
-        let at_exit = setting.saver.clone().filter(|_| at_end).map(AtExit::new);
+        let at_exit = setting.checkpointer.clone().filter(|_| at_end).map(AtExit::new);
         if let Some(at_exit) = &at_exit {
             setting.inside = Some(AnyCheckpointer::new(at_exit.clone()));
         }
+        let setting = Arc::new(setting);
+        let around = caller.as_ref().map(|caller| caller.superstep.clone());
         let mut driver = Self {
-            setting: Arc::new(setting),
+            outbox: Outbox::new(setting.clone(), around, at_exit, is_inside),
+            setting,
             spare: Spare::default(),
             head,
             recorder,
             pending: Pending::default(),
-            id: CheckpointId::from_bytes([0; 16]),
-            stored: None,
-            known_head: None,
-            before: None,
-            metadata: None,
-            step: -1,
-            stop: 0,
-            limit,
-            resuming: None,
-            replaying: false,
-            seeds: HashMap::new(),
-            unsaved: Vec::new(),
-            held: None,
-            background: None,
-            dirty: false,
-            at_exit,
-            owns: is_inside,
-            answered_meanwhile: false,
+            position: Position::new(),
+            asked: Asked::new(breakpoints, limit),
             graph,
-            breakpoints,
             caller,
         };
         driver.load_and_begin(at, input).await?;
@@ -285,22 +191,24 @@ impl Driver {
         // The superstep has stopped to ask, and the answer came while its other tasks ran.
         let mut again = false;
         loop {
-            let out_of_steps = self.step > self.stop;
+            let out_of_steps = self.position.is_out_of_steps();
             let superstep = self.superstep();
             let mut entries = self.entries(&superstep);
             if !again {
                 self.emit_checkpoint(&entries)?;
             }
             if out_of_steps {
-                return Err(RunError::RecursionLimit { limit: self.limit });
+                return Err(RunError::RecursionLimit { limit: self.asked.limit() });
             }
             if entries.is_empty() {
+                self.check_joins()?;
                 return Ok(Stop::Done);
             }
-            if !self.replaying {
+            if !self.asked.is_replaying() {
                 self.hand_back(&mut entries)?;
             }
-            if self.stops_at(&self.breakpoints.before, entries.iter().map(|entry| entry.node)) {
+            let nodes = entries.iter().map(|entry| entry.node);
+            if self.asked.stops_before(&self.setting.layout, &self.head, nodes) {
                 return Ok(Stop::Breakpoint);
             }
             if let Some(sink) = &self.setting.run.sink {
@@ -311,10 +219,9 @@ impl Driver {
                 return Ok(Stop::Drained(reason));
             }
             self.emit_starts(&entries, std::mem::take(&mut again))?;
-            let names: Vec<_> = if self.breakpoints.after.is_empty() {
-                Vec::new()
-            } else {
-                entries.iter().map(|entry| entry.node).collect()
+            let nodes: Vec<_> = match self.asked.may_stop_after() {
+                true => entries.iter().map(|entry| entry.node).collect(),
+                false => Vec::new(),
             };
             let span = span::superstep(&superstep, entries.len());
             let executed = span::within(&span, pin!(self.execute(&superstep, entries))).await;
@@ -340,14 +247,20 @@ impl Driver {
                     return Err(Box::pin(self.fail_barrier(unfit)).instrument(span).await);
                 }
             }
-            if self.stops_at(&self.breakpoints.after, names.into_iter()) {
+            if self.asked.stops_after(&self.setting.layout, &self.head, nodes.into_iter()) {
                 let superstep = self.superstep();
                 let entries = self.entries(&superstep);
                 self.emit_checkpoint(&entries)?;
                 return Ok(Stop::Breakpoint);
             }
-            self.resuming = None;
+            self.asked.resume(None);
         }
+    }
+
+    /// Refuses to call the graph done while a join waits for nodes that cannot run any more.
+    fn check_joins(&self) -> Result<(), RunError> {
+        let joins = unfilled(&self.setting.layout, &self.head);
+        if joins.is_empty() { Ok(()) } else { Err(RunError::UnfilledJoin { joins }) }
     }
 
     /// What the tasks of the next superstep share.
@@ -356,15 +269,15 @@ impl Driver {
         let spare = self.spare.superstep.take().filter(|spare| Arc::strong_count(spare) == 1);
         let mut superstep = spare.unwrap_or_else(|| Superstep::new(self.setting.clone()).into());
         if let Some(next) = Arc::get_mut(&mut superstep) {
-            next.begin(self.id, self.step, self.stop);
-            next.resuming = self.resuming;
+            next.begin(self.position.id(), self.position.step(), self.position.stop());
+            next.resuming = self.asked.resuming();
             next.touched = self.is_touched();
-            next.stored = Gate::new(self.background.is_none());
+            next.stored = Gate::new(!self.outbox.is_storing());
             if !self.pending.is_empty() {
                 next.know(self.pending.records());
             }
-            if !self.seeds.is_empty() {
-                next.seeds.clone_from(&self.seeds);
+            if !self.asked.seeds().is_empty() {
+                next.seeds.clone_from(self.asked.seeds());
             }
             if self.setting.layout.nests {
                 next.filled.clone_from(&self.head.filled);
@@ -374,7 +287,7 @@ impl Driver {
     }
 
     fn is_touched(&self) -> bool {
-        self.is_from_outside() || self.caller.as_ref().is_some_and(|caller| caller.touched)
+        self.position.is_from_outside() || self.caller.as_ref().is_some_and(|caller| caller.touched)
     }
 
     /// The tasks that are planned, ready to run.
@@ -418,29 +331,6 @@ impl Driver {
         Ok(true)
     }
 
-    /// Whether a breakpoint holds: something changed since the last stop, and one of the nodes is listed.
-    fn stops_at(
-        &self,
-        nodes: &crate::engine::kernel::breakpoint::At,
-        mut running: impl Iterator<Item = usize>,
-    ) -> bool {
-        if nodes.is_empty() {
-            return false;
-        }
-        let seen = self.head.seen_interrupt.as_deref();
-        let changed = self
-            .head
-            .versions
-            .iter()
-            .enumerate()
-            .any(|(slot, version)| *version > seen.map_or(0, |seen| seen[slot]));
-        changed
-            && running.any(|node| {
-                let def = &self.setting.layout.nodes[node];
-                nodes.includes(&def.name, def.hidden)
-            })
-    }
-
     /// Shows which tasks start, and what those have done that do not. What runs again was shown before.
     fn emit_starts(&self, entries: &[Entry], again: bool) -> Result<(), RunError> {
         if self.setting.run.sink.is_none() {
@@ -450,11 +340,15 @@ impl Driver {
         for entry in entries.iter().filter(shown) {
             let def = &self.setting.layout.nodes[entry.node];
             if !def.hidden && self.setting.emitter.wants_tasks() {
-                let input =
-                    entry.input_value(&self.setting.layout, &self.head, self.step, self.stop)?;
+                let input = entry.input_value(
+                    &self.setting.layout,
+                    &self.head,
+                    self.position.step(),
+                    self.position.stop(),
+                )?;
                 self.setting.emitter.task_start(
                     &entry.task,
-                    self.step,
+                    self.position.step(),
                     &input,
                     &entry.triggers(def),
                 );
@@ -473,18 +367,18 @@ impl Driver {
     /// Ends the run: stores what is left to store, and shows the last state.
     async fn close(mut self, ended: Result<Stop, RunError>) -> Result<Finish, RunError> {
         let mut stored = Ok(());
-        if self.setting.saver.is_some() && self.setting.run.durability == Durability::Exit {
+        if self.setting.checkpointer.is_some() && self.setting.run.durability == Durability::Exit {
             let plain = matches!(ended, Ok(Stop::Done));
             let own = self.setting.ns.split(ids::LEVEL).all(|level| !level.contains(ids::TASK));
             if !self.is_nested() || !plain || own {
                 stored = self.store_at_exit().await;
-            } else if self.known_head.is_some() {
+            } else if self.outbox.known_head().is_some() {
                 // What is stored of it would be taken for where it is, should its task not come to its end.
                 stored = self.store_at_exit().await;
-                lock(&self.setting.run.ended).push(self.id);
+                lock(&self.setting.run.ended).push(self.position.id());
             }
         }
-        let settled = self.settle().await;
+        let settled = self.outbox.settle().await;
         // Of two failures of storage, the first one tells.
         let ended = match (ended, stored) {
             (Err(first @ (RunError::Checkpoint(_) | RunError::Conflict { .. })), _) => Err(first),
@@ -499,7 +393,7 @@ impl Driver {
             Stop::Breakpoint => (How::Interrupted, Vec::new()),
             Stop::Interrupted(questions) => (How::Interrupted, questions),
         };
-        if self.answered_meanwhile {
+        if self.pending.answered_meanwhile {
             questions.retain(|question| !self.pending.is_claimed(question));
         }
         if matches!(how, How::Interrupted) && !self.is_nested() {
@@ -531,9 +425,4 @@ impl Driver {
             self.setting.emitter.values_if_changed(&self.head);
         }
     }
-}
-
-/// A run's input as a value that is checked when the first node takes it.
-pub(crate) fn value_input(value: Value) -> StartValue {
-    StartValue::Arg(Payload::new(value))
 }

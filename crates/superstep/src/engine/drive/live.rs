@@ -45,10 +45,10 @@ impl Alive {
     /// # Errors
     /// [`RunError::Busy`] if another run on the thread is alive.
     pub(crate) async fn begin(
-        saver: &AnyCheckpointer,
+        checkpointer: &AnyCheckpointer,
         thread: &Arc<str>,
     ) -> Result<Arc<Self>, RunError> {
-        let key = (saver.storage(), thread.clone());
+        let key = (checkpointer.storage(), thread.clone());
         let busy = |since| RunError::Busy { thread: thread.clone(), since };
         loop {
             let (ended, since) = {

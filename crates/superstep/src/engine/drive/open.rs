@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use superstep_checkpoint::{AnyCheckpointer, CheckpointId, Metadata, Query, Source, Stored};
+use superstep_checkpoint::{AnyCheckpointer, CheckpointId, Query, Source, Stored};
 
 use crate::engine::drive::barrier::apply_error;
-use crate::engine::drive::driver::{Driver, Input};
+use crate::engine::drive::driver::Driver;
+use crate::engine::drive::opening::Input;
 use crate::engine::kernel::apply::apply;
 use crate::engine::kernel::head::{StartValue, Write};
 use crate::engine::kernel::layout::ControlKind;
@@ -51,15 +52,16 @@ impl Driver {
         let Found { stored, way } = self.find(at).await?;
         match stored {
             Some(stored) => self.load(&stored).await?,
-            None => self.id = self.next_id(-2, None),
+            None => {
+                let id = self.next_id(-2, None);
+                self.position.start_at(id);
+            }
         }
         let start = self.start(&way, &input);
         if !self.is_nested() {
             self.bound_replay(&start, &input);
         }
-        // A limit that cannot be reached is none.
-        let limit = i64::try_from(self.limit).unwrap_or(i64::MAX);
-        self.stop = self.step.saturating_add(limit).saturating_add(1);
+        self.position.allow(self.asked.limit());
         self.begin(input, &start).await
     }
 
@@ -72,7 +74,7 @@ impl Driver {
                 (superseded, superseded && !answers)
             }
             // What was made from outside is a branch of its own until the thread has gone on from it.
-            Way::Asked { superseded } => (superseded || !self.is_from_outside(), true),
+            Way::Asked { superseded } => (superseded || !self.position.is_from_outside(), true),
         };
         Start { branches, time_travel, rewound: matches!(way, Way::Bounded) }
     }
@@ -81,31 +83,25 @@ impl Driver {
         self.setting.run.replay.as_ref().is_some_and(|replay| replay.goes_inside)
     }
 
-    /// Whether the checkpoint was made from outside, and not by a run.
-    pub(in crate::engine) fn is_from_outside(&self) -> bool {
-        let outside = |metadata: &Metadata| metadata.source.is_outside();
-        self.metadata.as_ref().is_some_and(outside)
-    }
-
     /// Lets graphs inside find where they were when the thread was at the checkpoint that the run begins from.
     ///
     /// What was made from outside came later than what the graphs inside did before it, so its parent counts.
     fn bound_replay(&self, start: &Start, input: &Input) {
         let Some(replay) = &self.setting.run.replay else { return };
-        let parent = self.before.filter(|_| self.is_from_outside());
+        let parent = self.position.before().filter(|_| self.position.is_from_outside());
         let fresh = parent.is_some() && self.pending.is_clear();
         if matches!(input, Input::Value(_)) || !(start.time_travel || fresh) {
             return;
         }
         // Set here and nowhere else.
-        let _ = replay.before.set(parent.unwrap_or(self.id));
+        let _ = replay.before.set(parent.unwrap_or(self.position.id()));
     }
 
     /// The checkpoint to begin from.
     async fn find(&mut self, at: Option<CheckpointId>) -> Result<Found, RunError> {
         let latest = |stored| Found { stored, way: Way::Latest };
-        let (Some(saver), Some(thread)) =
-            (self.setting.saver.clone(), self.setting.run.thread.clone())
+        let (Some(checkpointer), Some(thread)) =
+            (self.setting.checkpointer.clone(), self.setting.run.thread.clone())
         else {
             return Ok(latest(None));
         };
@@ -113,10 +109,10 @@ impl Driver {
             return Ok(latest(None));
         }
         if let Some(id) = at {
-            return self.find_asked(&saver, thread, id).await;
+            return self.find_asked(&checkpointer, thread, id).await;
         }
-        let stored = saver.get(&thread, &self.setting.ns, None).await?;
-        self.known_head = stored.as_ref().map(|stored| stored.checkpoint.id);
+        let stored = checkpointer.get(&thread, &self.setting.ns, None).await?;
+        self.outbox.knows_head(stored.as_ref().map(|stored| stored.checkpoint.id));
         let run = self.setting.run.clone();
         let Some((replay, before)) = run.replay().filter(|_| self.is_nested()) else {
             return Ok(latest(stored));
@@ -125,7 +121,7 @@ impl Driver {
             return Ok(Found { stored, way: Way::Bounded });
         }
         if let Some(id) = replay.addressed.get(&*self.setting.ns) {
-            return self.find_asked(&saver, thread, *id).await;
+            return self.find_asked(&checkpointer, thread, *id).await;
         }
         let query = Query {
             thread: Some(thread),
@@ -134,34 +130,32 @@ impl Driver {
             limit: Some(1),
             ..Query::default()
         };
-        let older = saver.list(query).await?.into_iter().next();
+        let older = checkpointer.list(query).await?.into_iter().next();
         Ok(Found { stored: older, way: Way::Bounded })
     }
 
     async fn find_asked(
         &mut self,
-        saver: &AnyCheckpointer,
+        checkpointer: &AnyCheckpointer,
         thread: Arc<str>,
         id: CheckpointId,
     ) -> Result<Found, RunError> {
-        let stored = saver.get(&thread, &self.setting.ns, Some(id)).await?;
+        let stored = checkpointer.get(&thread, &self.setting.ns, Some(id)).await?;
         let stored = stored.ok_or(RunError::UnknownCheckpoint { thread: thread.clone(), id })?;
-        let head = saver.get(&thread, &self.setting.ns, None).await?;
-        self.known_head = head.map(|head| head.checkpoint.id);
-        let superseded = self.known_head != Some(id);
+        let head = checkpointer.get(&thread, &self.setting.ns, None).await?;
+        let head = head.map(|head| head.checkpoint.id);
+        self.outbox.knows_head(head);
+        let superseded = head != Some(id);
         Ok(Found { stored: Some(stored), way: Way::Asked { superseded } })
     }
 
     async fn load(&mut self, stored: &Stored) -> Result<(), RunError> {
-        if let Some(saver) = &self.setting.saver {
-            self.head = self.recorder.load(&self.setting.layout, stored, saver).await?;
+        if let Some(checkpointer) = &self.setting.checkpointer {
+            self.head = self.recorder.load(&self.setting.layout, stored, checkpointer).await?;
         }
         self.pending = Pending::from_stored(&stored.writes)?;
-        self.id = stored.checkpoint.id;
-        self.stored = Some(self.id);
-        self.before = stored.parent;
-        self.step = stored.metadata.step + 1;
-        self.metadata = Some(stored.metadata.clone());
+        self.position.load(stored);
+        self.outbox.continues(stored.checkpoint.id);
         Ok(())
     }
 
@@ -177,7 +171,7 @@ impl Driver {
         if resuming {
             self.check_fits(start)?;
         }
-        self.replaying = start.branches || start.time_travel;
+        self.asked.replay(start.branches || start.time_travel);
         if start.time_travel {
             self.pending.forget_answers();
         }
@@ -194,7 +188,7 @@ impl Driver {
             let mut tasks = vec![self.input_writes(writes)];
             let before = self.head.updated.take();
             apply(&self.setting.layout, &mut self.head, &mut tasks, false)
-                .map_err(|error| apply_error(&error, &[], self.step))?;
+                .map_err(|error| apply_error(&error, &[], self.position.step()))?;
             // What was to run before the command is still to run.
             self.head.updated = before.map(|mut updated| {
                 updated.extend(self.head.updated.take().unwrap_or_default());
@@ -202,7 +196,7 @@ impl Driver {
             });
         }
         let takes_up =
-            resuming && !start.branches && !self.is_nested() && self.setting.saver.is_some();
+            resuming && !start.branches && !self.is_nested() && self.setting.checkpointer.is_some();
         if takes_up {
             if !commanded && !plan(&self.setting.layout, &self.head).is_empty() {
                 self.claim(Vec::new()).await?;
@@ -228,7 +222,7 @@ impl Driver {
                 "there was no input, and the thread has not begun; give the run an input".to_owned()
             }));
         }
-        self.resuming = if self.is_nested() { told } else { Some(resuming) };
+        self.asked.resume(if self.is_nested() { told } else { Some(resuming) });
         Ok(())
     }
 
@@ -236,7 +230,9 @@ impl Driver {
     ///
     /// A change from outside leaves the graphs inside where they are, though their checkpoints name the one before it.
     fn is_from_another_call(&self) -> bool {
-        let (Some(caller), Some(metadata)) = (&self.caller, &self.metadata) else { return false };
+        let (Some(caller), Some(metadata)) = (&self.caller, self.position.metadata()) else {
+            return false;
+        };
         // Either engine may name more places around a graph than the other: where it was called from, or how the run got
         // there. Those that both name tell.
         let named = |(ns, id): (&String, &CheckpointId)| {
@@ -277,19 +273,19 @@ impl Driver {
         }
         tasks.extend(self.discarded());
         apply(&self.setting.layout, &mut self.head, &mut tasks, false)
-            .map_err(|error| apply_error(&error, &[], self.step))?;
+            .map_err(|error| apply_error(&error, &[], self.position.step()))?;
         self.force_dropped_deltas();
         self.pending.clear();
         self.recorder.drop_unknown_triggers(&self.setting.layout);
         match self.advance(Source::Input) {
-            true if self.is_next_unseen() => self.hold(),
+            true if self.only_takes_input() => self.hold(),
             true => self.put().await,
             false => Ok(()),
         }
     }
 
-    /// Whether the next superstep only takes the input in, which is nothing that anybody sees or that runs anybody's code.
-    fn is_next_unseen(&self) -> bool {
+    /// Whether in the next superstep only the hidden node runs that takes the input, and no stream shows its checkpoint.
+    fn only_takes_input(&self) -> bool {
         let mut unseen = !self.setting.emitter.wants_checkpoints();
         let nodes = &self.setting.layout.nodes;
         plan_each(&self.setting.layout, &self.head, |next| unseen &= nodes[next.node].hidden);

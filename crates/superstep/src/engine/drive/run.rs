@@ -21,7 +21,7 @@ use crate::error::RunError;
 /// One drive of a thread, with all the graphs that take part in it.
 pub(crate) struct Run {
     pub(crate) thread: Option<Arc<str>>,
-    /// Whether the run is stored anywhere, so that it can stop and go on later.
+    /// Whether the run is stored anywhere, so that it can stop and continue later.
     pub(crate) keeps: bool,
     pub(crate) store: Option<AnyStore>,
     pub(crate) cache: Option<AnyCache>,
@@ -36,9 +36,10 @@ pub(crate) struct Run {
     pub(crate) recursion_limit: Option<u64>,
     /// Answers of this run that no question has taken yet.
     pub(crate) answers: Mutex<HashMap<InterruptId, Answer>>,
-    /// Questions whose answers another engine had kept under another id.
+    /// Questions whose answers LangGraph had kept under another id.
     pub(crate) renamed: Mutex<Vec<(InterruptId, InterruptId)>>,
-    /// Where graphs inside a run that stores at its end came to their end, of those that something was stored of before.
+    /// Where subgraphs a run that stores at its end came to completion, of those that something was
+    /// stored of before.
     pub(crate) ended: Mutex<Vec<CheckpointId>>,
     /// Set when the run was told where to begin.
     pub(crate) replay: Option<Replay>,
@@ -52,7 +53,7 @@ pub(crate) struct Answer {
     pub(crate) sole: Option<Arc<str>>,
 }
 
-/// How graphs inside a run that went back in time find their own past.
+/// How subgraphs a run that went back in time find their own past.
 pub(crate) struct Replay {
     /// Their state is the latest one older than this. Not set if the run does not go back in time after all.
     pub(crate) before: OnceLock<CheckpointId>,
@@ -65,7 +66,7 @@ pub(crate) struct Replay {
 }
 
 impl Run {
-    /// How graphs inside find their own past, and what it is older than, if the run goes back in time.
+    /// How subgraphs find their own past, and what it is older than, if the run goes back in time.
     pub(crate) fn replay(&self) -> Option<(&Replay, CheckpointId)> {
         let replay = self.replay.as_ref()?;
         Some((replay, *replay.before.get()?))
@@ -97,9 +98,9 @@ impl Run {
     }
 }
 
-/// Makes the ids of checkpoints.
+/// Generates the ids of checkpoints.
 ///
-/// The default is a clock. A test may count instead, to get the same ids each time.
+/// The default uses the clock. A test may count instead, to get the same ids each time.
 pub trait CheckpointIds: Send + Sync + 'static {
     /// The id of a checkpoint of this step that follows `parent`. It must be greater than every id made before and than
     /// that of the parent. Step -2 stands for the empty checkpoint a new thread begins with, which is not stored.
@@ -198,7 +199,7 @@ impl Context {
         self.values.contains_key(&id)
     }
 
-    /// Every node, also of graphs inside, must find the context it asks for before any of them runs.
+    /// Every node, also of subgraphs, must find the context it asks for before any of them runs.
     ///
     /// # Errors
     /// Something is missing; the text names each node and type.

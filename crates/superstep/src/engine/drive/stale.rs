@@ -1,6 +1,6 @@
 //! Whether a thread that another version of the graph stored can go on with this one.
 
-use superstep_checkpoint::Value;
+use superstep_checkpoint::wire::{JoinName, JoinValue};
 
 use crate::engine::drive::driver::Driver;
 use crate::engine::drive::open::Start;
@@ -10,7 +10,7 @@ use crate::engine::stored::ids;
 use crate::error::{RunError, nearest};
 
 impl Driver {
-    /// Finds what is stored as the thread's next work and would be passed over without a word.
+    /// Finds what is stored as the thread's next work and would be silently dropped.
     ///
     /// Values of channels that the graph no longer has are no such thing: they are kept in every checkpoint that follows.
     pub(in crate::engine) fn check_fits(&mut self, start: &Start) -> Result<(), RunError> {
@@ -54,13 +54,17 @@ impl Driver {
                 problems.push(format!(
                     "node `{node}` was to run next, but the graph has no such node{near}"
                 ));
-            } else if let Some(join) = name.strip_prefix("join:")
-                && !blob.to_value().is_ok_and(|barrier| is_empty(&barrier))
+            } else if let Some(join) = JoinName::parse(name)
+                && !blob
+                    .to_value()
+                    .and_then(JoinValue::from_value)
+                    .is_ok_and(|held| held.is_empty())
             {
-                let (members, target) = join.rsplit_once(':').unwrap_or((join, "?"));
-                let members: Vec<_> = members.split('+').map(|name| format!("`{name}`")).collect();
+                let members: Vec<_> =
+                    join.sources.split('+').map(|name| format!("`{name}`")).collect();
                 problems.push(format!(
-                    "node `{target}` was waiting for {}, some of which had come to their end, but the graph has no such join",
+                    "node `{}` was waiting for {}, some of which had finished, but the graph has no such join",
+                    join.target,
                     members.join(", ")
                 ));
             }
@@ -85,7 +89,7 @@ impl Driver {
                 continue;
             };
             let did = match (record.is_finished(), record.questions.is_empty()) {
-                (true, _) => "had come to its end",
+                (true, _) => "had finished",
                 (false, false) => "waits for an answer",
                 // A failed node left nothing that could be lost.
                 (false, true) => continue,
@@ -98,14 +102,5 @@ impl Driver {
         }
         problems.sort();
         problems
-    }
-}
-
-/// Whether nobody has come to a barrier: it is stored as a set, or as a set and whether the run was ending.
-fn is_empty(barrier: &Value) -> bool {
-    match barrier {
-        Value::Set(seen) => seen.is_empty(),
-        Value::List(parts) => parts.first().is_none_or(is_empty),
-        _ => false,
     }
 }

@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use crate::engine::kernel::fold::{Undos, fold_writes, overwrite_counts_alone};
 use crate::engine::kernel::head::{Control, Head, Write};
+use crate::engine::kernel::join::{UnderWay, begin_rounds, end_round, end_rounds};
 use crate::engine::kernel::layout::{Layout, Place, Slot};
-use crate::state::{ChannelError, Kind, OpenRow, Payload, Taken, WriteValue};
+use crate::state::{ChannelError, Kind, WriteValue};
 
 /// A task whose writes are to be applied.
 #[derive(Debug)]
@@ -86,13 +88,15 @@ pub(crate) fn apply(
     // Only this can fail, so it comes first.
     let changes = fold(layout, head, &mut state, superstep, undo)?;
 
+    // The tasks of this superstep: what they lead to is late for a join that has fired.
+    let under_way = (!layout.partial_joins.is_empty()).then(|| UnderWay::new(layout, head));
     for task in &*tasks {
         mark_seen(layout, head, &task.actor);
     }
     let next = head.newest + 1;
     for task in &*tasks {
         if let Actor::Triggered(node) | Actor::StoodIn(node) = task.actor {
-            consume(layout, head, node, next);
+            consume(layout, head, node, next, under_way.as_ref());
         }
     }
     let mut updated = head.updated.take().unwrap_or_default();
@@ -100,7 +104,7 @@ pub(crate) fn apply(
     control(layout, head, tasks, superstep, next, &mut updated);
     for &(at, filled) in &changes {
         head.filled[at] = filled;
-        touch(head, at, next);
+        head.touch(at, next);
         updated.push(at);
     }
 
@@ -111,6 +115,9 @@ pub(crate) fn apply(
         if !goes_on {
             finish(layout, head, next, &mut updated);
         }
+    }
+    if under_way.is_some() {
+        end_rounds(layout, head, next);
     }
     head.volatile.extend(updated.iter().filter(|slot| layout.is_volatile(**slot)));
     if head.volatile.len() > 1 {
@@ -176,16 +183,13 @@ fn mark_seen(layout: &Layout, head: &mut Head, actor: &Actor) {
     }
 }
 
-fn touch(head: &mut Head, slot: Slot, next: u64) {
-    head.versions[slot] = next;
-    head.newest = next;
-    head.news.slots.push(slot);
-}
-
-fn consume(layout: &Layout, head: &mut Head, node: usize, next: u64) {
+fn consume(layout: &Layout, head: &mut Head, node: usize, next: u64, under_way: Option<&UnderWay>) {
     for control in &layout.nodes[node].triggers {
         if head.controls[*control].consume() {
-            touch(head, layout.control_slot(*control), next);
+            if let Some(under_way) = under_way {
+                end_round(layout, head, *control, under_way, Some(node));
+            }
+            head.touch(layout.control_slot(*control), next);
         }
     }
 }
@@ -220,6 +224,7 @@ fn control(
                 }
                 Write::Send(packet) => sends.push(packet),
                 Write::Start(control, value) => {
+                    begin_rounds(layout, head, next);
                     head.controls[control] = Control::Start(Some(value));
                     changed(head, layout.control_slot(control), next, updated);
                 }
@@ -253,7 +258,7 @@ fn fold(
     undo: bool,
 ) -> Result<SmallVec<[(usize, bool); 2]>, Box<ApplyError>> {
     let mut changes = SmallVec::new();
-    let mut taken = Vec::new();
+    let mut taken = Undos::new();
     for writes in state.chunk_by_mut(|a, b| a.channel == b.channel) {
         let at = writes[0].channel;
         let back = undo.then_some(&mut taken);
@@ -280,14 +285,11 @@ fn fold(
 }
 
 fn changed(head: &mut Head, slot: Slot, next: u64, updated: &mut Vec<Slot>) {
-    touch(head, slot, next);
+    head.touch(slot, next);
     if !updated.contains(&slot) {
         updated.push(slot);
     }
 }
-
-/// What takes writes back, in the order they were made.
-type Undos = Vec<(usize, Taken)>;
 
 /// Folds one superstep's writes to one state channel in. Returns whether it has a value now, or nothing if it did not
 /// change.
@@ -297,7 +299,7 @@ fn update_channel(
     at: usize,
     writes: &mut [StateWrite],
     superstep: bool,
-    mut undos: Option<&mut Undos>,
+    undos: Option<&mut Undos>,
 ) -> Result<Option<bool>, Fault> {
     let kind = layout.channels[at].kind;
     let several = writes.len() > 1;
@@ -308,7 +310,7 @@ fn update_channel(
         Kind::Ephemeral { guard: true } | Kind::Untracked { guard: true } if several => {
             return Err(Fault::Guarded);
         }
-        Kind::Reduce | Kind::Delta(_) if several => {
+        _ if several && overwrite_counts_alone(kind) => {
             let overwrites = writes.iter().filter(|write| write.is_overwrite()).count();
             if overwrites > 1 && superstep {
                 return Err(Fault::Overwrites);
@@ -322,71 +324,18 @@ fn update_channel(
         Kind::Topic { accumulate: true } if had => head.row.size(at).unwrap_or(0),
         _ => 0,
     };
+    let topic = matches!(kind, Kind::Topic { .. });
+    let replaced = topic && writes.iter().any(StateWrite::is_overwrite);
+    let values = writes.iter_mut().filter_map(|write| write.value.take());
     let mut row = head.row.open();
-    match kind {
-        Kind::Reduce | Kind::Delta(_) | Kind::Topic { .. } => {
-            let topic = matches!(kind, Kind::Topic { .. });
-            let replaced = topic && writes.iter().any(StateWrite::is_overwrite);
-            if kind == (Kind::Topic { accumulate: false }) {
-                empty(&mut row, at, undos.as_deref_mut());
-            }
-            for write in writes {
-                match write.value.take() {
-                    // Beside an overwrite, other writes do not count.
-                    Some(WriteValue::Update(_)) if overwritten => {}
-                    Some(WriteValue::Update(update)) => {
-                        if let Some(undos) = undos.as_deref_mut() {
-                            undos.push((at, row.undo(at, &update)));
-                        }
-                        row.reduce(at, update).map_err(Fault::Refused)?;
-                    }
-                    Some(WriteValue::Overwrite(value)) => {
-                        set(&mut row, at, value, undos.as_deref_mut())?;
-                    }
-                    None => {}
-                }
-            }
-            if topic {
-                let filled = !row.is_empty(at);
-                if !filled {
-                    empty(&mut row, at, undos);
-                }
-                let grew = head.row.size(at).unwrap_or(0) > size;
-                let changed =
-                    grew || replaced || (had && kind == (Kind::Topic { accumulate: false }));
-                return Ok(changed.then_some(filled));
-            }
-        }
-        _ => {
-            let last = writes.last_mut().and_then(|write| write.value.take());
-            if let Some(WriteValue::Update(value) | WriteValue::Overwrite(value)) = last {
-                set(&mut row, at, value, undos)?;
-            }
-        }
+    fold_writes(&mut row, at, kind, values, overwritten, undos).map_err(Fault::Refused)?;
+    if !topic {
+        return Ok(Some(true));
     }
-    Ok(Some(true))
-}
-
-/// Replaces the value of a channel. What puts the old one back is made only if it is wanted.
-fn set(
-    row: &mut OpenRow<'_>,
-    at: usize,
-    value: Payload,
-    undos: Option<&mut Undos>,
-) -> Result<(), Fault> {
-    match undos {
-        Some(undos) => undos.push((at, row.swap(at, value).map_err(Fault::Refused)?)),
-        None => row.set(at, value).map_err(Fault::Refused)?,
-    }
-    Ok(())
-}
-
-/// Empties a channel.
-fn empty(row: &mut OpenRow<'_>, at: usize, undos: Option<&mut Undos>) {
-    match undos {
-        Some(undos) => undos.push((at, row.empty(at))),
-        None => row.clear(at),
-    }
+    let filled = !row.is_empty(at);
+    let grew = head.row.size(at).unwrap_or(0) > size;
+    let changed = grew || replaced || (had && kind == (Kind::Topic { accumulate: false }));
+    Ok(changed.then_some(filled))
 }
 
 /// Empties what lives for one superstep only and was not written in this one.
@@ -404,7 +353,7 @@ fn empty_idle(layout: &Layout, head: &mut Head, next: u64) {
             Place::Control(at) => head.controls[at].clear(),
             Place::Tasks => head.sends.clear(),
         }
-        touch(head, slot, next);
+        head.touch(slot, next);
     }
     head.volatile = idle;
 }

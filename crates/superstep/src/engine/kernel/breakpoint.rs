@@ -34,7 +34,7 @@ impl At {
     }
 }
 
-/// Where a run stops before or after a node: the nodes named, or [all](Self::all) of them.
+/// The nodes of a breakpoint: named ones, or [all](Self::all).
 #[derive(Clone, Debug)]
 pub struct BreakAt(pub(crate) At);
 

@@ -8,16 +8,16 @@ use superstep_checkpoint::{AnyCache, AnyCheckpointer, AnyStore};
 use crate::engine::kernel::breakpoint::Breakpoints;
 use crate::engine::kernel::layout::Layout;
 
-/// What a graph remembers when it runs inside a task of another graph.
+/// The memory of a subgraph.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Memory {
-    /// Each call begins anew, and a call that was interrupted goes on where it was.
+    /// Each call starts over; an interrupted call continues where it was.
     #[default]
     PerCall,
     /// All calls on a thread continue one history.
     PerThread,
-    /// Nothing is stored, of graphs inside it neither; a call that was interrupted begins anew.
+    /// Nothing is stored, for its own subgraphs neither; an interrupted call starts over.
     Nothing,
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct Compiled {
     pub(crate) memory: Memory,
     pub(crate) warnings: Vec<String>,
     pub(crate) edges: Vec<DrawnEdge>,
-    pub(crate) saver: Option<AnyCheckpointer>,
+    pub(crate) checkpointer: Option<AnyCheckpointer>,
     pub(crate) store: Option<AnyStore>,
     pub(crate) cache: Option<AnyCache>,
 }
@@ -43,7 +43,7 @@ impl Compiled {
             memory: self.memory,
             warnings: self.warnings.clone(),
             edges: self.edges.clone(),
-            saver: self.saver.clone(),
+            checkpointer: self.checkpointer.clone(),
             store: self.store.clone(),
             cache: self.cache.clone(),
         };
@@ -65,4 +65,6 @@ pub(crate) struct DrawnEdge {
     pub(crate) conditional: bool,
     /// What the router answers, if that is not the name of the node.
     pub(crate) label: Option<Arc<str>>,
+    /// The kind of join that it is part of.
+    pub(crate) join: Option<Arc<str>>,
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 use superstep_checkpoint::{Blob, TimeLimits, Value};
 
+use crate::engine::kernel::join::Arrivals;
 use crate::engine::kernel::layout::{ControlKind, Layout, Place, Slot};
 use crate::state::{Payload, Row, WriteValue, Writes};
 
@@ -56,7 +57,7 @@ pub(crate) enum StartValue {
 }
 
 impl StartValue {
-    /// Whether both are the same data. What cannot be made data is not the same as anything.
+    /// Whether both are the same data. What cannot be serialized is not the same as anything.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let same = |a: Result<Value, _>, b: Result<Value, superstep_checkpoint::Error>| matches!((a, b), (Ok(a), Ok(b)) if a == b);
         match (self, other) {
@@ -79,8 +80,7 @@ pub(crate) enum Control {
     Start(Option<Arc<StartValue>>),
     Branch(Option<Mark>),
     DeferredBranch { mark: Option<Mark>, finished: bool },
-    Join { seen: Vec<bool> },
-    DeferredJoin { seen: Vec<bool>, finished: bool },
+    Join(Arrivals),
 }
 
 impl Control {
@@ -91,12 +91,7 @@ impl Control {
             ControlKind::Branch { deferred: true } => {
                 Self::DeferredBranch { mark: None, finished: false }
             }
-            ControlKind::Join { members, deferred: false } => {
-                Self::Join { seen: vec![false; members.len()] }
-            }
-            ControlKind::Join { members, deferred: true } => {
-                Self::DeferredJoin { seen: vec![false; members.len()], finished: false }
-            }
+            ControlKind::Join(spec) => Self::Join(Arrivals::new(spec)),
         }
     }
 
@@ -105,14 +100,12 @@ impl Control {
             Self::Start(value) => value.is_some(),
             Self::Branch(mark) => mark.is_some(),
             Self::DeferredBranch { mark, finished } => mark.is_some() && *finished,
-            Self::Join { seen } => seen.iter().all(|seen| *seen),
-            Self::DeferredJoin { seen, finished } => *finished && seen.iter().all(|seen| *seen),
+            Self::Join(arrivals) => arrivals.is_available(),
         }
     }
 
     /// A task that this channel triggered has run. Returns whether anything changed.
     pub(crate) fn consume(&mut self) -> bool {
-        let used = self.is_available();
         match self {
             Self::Start(_) | Self::Branch(_) => false,
             Self::DeferredBranch { mark, finished } if *finished => {
@@ -120,16 +113,8 @@ impl Control {
                 *finished = false;
                 true
             }
-            Self::Join { seen } if used => {
-                seen.fill(false);
-                true
-            }
-            Self::DeferredJoin { seen, finished } if used => {
-                seen.fill(false);
-                *finished = false;
-                true
-            }
-            _ => false,
+            Self::DeferredBranch { .. } => false,
+            Self::Join(arrivals) => arrivals.consume(),
         }
     }
 
@@ -140,13 +125,8 @@ impl Control {
                 *finished = true;
                 true
             }
-            Self::DeferredJoin { seen, finished }
-                if !*finished && seen.iter().all(|seen| *seen) =>
-            {
-                *finished = true;
-                true
-            }
-            _ => false,
+            Self::Join(arrivals) => arrivals.finish(),
+            Self::Start(_) | Self::Branch(_) | Self::DeferredBranch { .. } => false,
         }
     }
 
@@ -157,16 +137,14 @@ impl Control {
                 *mark = Some(new);
                 *finished = false;
             }
-            Self::Start(_) | Self::Join { .. } | Self::DeferredJoin { .. } => {}
+            Self::Start(_) | Self::Join(_) => {}
         }
     }
 
-    /// A member of a join has run. Returns whether it had not before.
+    /// A member of a join has run. Returns whether that changes anything.
     pub(crate) fn arrive(&mut self, member: usize) -> bool {
         match self {
-            Self::Join { seen } | Self::DeferredJoin { seen, .. } => {
-                !std::mem::replace(&mut seen[member], true)
-            }
+            Self::Join(arrivals) => arrivals.arrive(member),
             Self::Start(_) | Self::Branch(_) | Self::DeferredBranch { .. } => false,
         }
     }
@@ -175,7 +153,7 @@ impl Control {
         match self {
             Self::Start(value) => *value = None,
             Self::Branch(mark) => *mark = None,
-            Self::DeferredBranch { .. } | Self::Join { .. } | Self::DeferredJoin { .. } => {}
+            Self::DeferredBranch { .. } | Self::Join(_) => {}
         }
     }
 }
@@ -249,6 +227,13 @@ impl Head {
             news: Changes::default(),
             wrote: SmallVec::new(),
         }
+    }
+
+    /// Gives a slot that changed its new version.
+    pub(crate) fn touch(&mut self, slot: Slot, next: u64) {
+        self.versions[slot] = next;
+        self.newest = next;
+        self.news.slots.push(slot);
     }
 
     pub(crate) fn is_available(&self, layout: &Layout, slot: Slot) -> bool {

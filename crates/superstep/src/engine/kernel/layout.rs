@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::engine::kernel::compiled::Compiled;
+use crate::engine::kernel::join::JoinSpec;
 use crate::engine::kernel::policy::NodeOptions;
 use crate::node::{Node, Router};
 use crate::state::{ErasedSchema, Kind, Managed, Spec};
@@ -37,8 +38,8 @@ pub(crate) enum ControlKind {
     Start,
     /// Triggers one node. A deferred one becomes available only when nothing else is left to run.
     Branch { deferred: bool },
-    /// Triggers one node when all members have written.
-    Join { members: Vec<Arc<str>>, deferred: bool },
+    /// Triggers one node when enough members have written.
+    Join(JoinSpec),
 }
 
 /// What a triggered node reads of the state.
@@ -101,6 +102,10 @@ pub(crate) struct Layout {
     pub(crate) triggered: Vec<Vec<usize>>,
     /// Control channels that become available only when a run is about to end.
     pub(crate) deferred: Vec<usize>,
+    /// Control channels that are joins.
+    pub(crate) joins: Vec<usize>,
+    /// Those that may fire before all their members have run.
+    pub(crate) partial_joins: Vec<usize>,
     pub(crate) node_by_name: HashMap<Arc<str>, usize>,
     pub(crate) slot_by_name: HashMap<Arc<str>, Slot>,
     /// The control channel that triggers a node by name, for nodes that have one.

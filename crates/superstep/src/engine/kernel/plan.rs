@@ -73,7 +73,7 @@ pub(crate) fn is_at_rest(layout: &Layout, head: &Head) -> bool {
 }
 
 /// A node runs if one of its triggers holds something that it has not seen.
-fn is_triggered(layout: &Layout, head: &Head, node: usize) -> bool {
+pub(crate) fn is_triggered(layout: &Layout, head: &Head, node: usize) -> bool {
     let seen = head.seen[node].as_deref();
     layout.nodes[node].triggers.iter().enumerate().any(|(at, control)| {
         let version = head.versions[layout.control_slot(*control)];

@@ -6,12 +6,13 @@ use superstep_checkpoint::{TimeLimits, Value};
 
 use crate::error::NodeError;
 
-/// Tells whether an error is worth another attempt.
+/// Decides whether an error is retried.
 type ErrorTest = Arc<dyn Fn(&NodeError) -> bool + Send + Sync>;
 
-/// Whether, and how often, a failed node is tried again.
+/// How often a failed node is retried, and for which errors.
 ///
-/// Of several policies of a node the first that matches the error applies. All share one count of attempts.
+/// The first policy of a node that matches the error applies. All policies share one count of
+/// attempts.
 #[derive(Clone)]
 pub struct RetryPolicy {
     pub(crate) initial_interval: Duration,
@@ -23,8 +24,8 @@ pub struct RetryPolicy {
 }
 
 impl Default for RetryPolicy {
-    /// Three attempts, half a second apart, then twice that, with jitter, if the error [is
-    /// transient](NodeError::is_transient).
+    /// Three attempts for [transient](NodeError::is_transient) errors, with waits that start at
+    /// half a second and double, plus jitter.
     fn default() -> Self {
         Self {
             initial_interval: Duration::from_millis(500),
@@ -38,7 +39,7 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// The default policy with this many attempts, the first included.
+    /// The default policy with this many attempts, including the first.
     #[doc(alias = "max_attempts")]
     pub fn attempts(attempts_max: u32) -> Self {
         Self { attempts_max, ..Self::default() }
@@ -50,25 +51,26 @@ impl RetryPolicy {
         Self { initial_interval, ..self }
     }
 
-    /// By how much each wait is longer than the one before.
+    /// The factor by which each wait grows.
     #[must_use]
     pub fn backoff_factor(self, backoff_factor: f64) -> Self {
         Self { backoff_factor, ..self }
     }
 
-    /// The longest wait, jitter not counted.
+    /// The longest wait, without jitter.
     #[must_use]
     pub fn interval_max(self, interval_max: Duration) -> Self {
         Self { interval_max, ..self }
     }
 
-    /// Whether up to a second is added to each wait, so that many tasks do not try again together.
+    /// Whether to add up to a second to each wait, so that many tasks do not retry at the same
+    /// time.
     #[must_use]
     pub fn jitter(self, jitter: bool) -> Self {
         Self { jitter, ..self }
     }
 
-    /// Which errors are worth another attempt.
+    /// Which errors are retried.
     #[must_use]
     pub fn retry_on(self, matches: impl Fn(&NodeError) -> bool + Send + Sync + 'static) -> Self {
         Self { matches: Some(Arc::new(matches)), ..self }
@@ -110,7 +112,8 @@ impl TimeoutPolicy {
         Self { run: Some(limit), idle: None }
     }
 
-    /// At most this long without progress: an event, a recorded call, or a [`heartbeat`](crate::Task::heartbeat).
+    /// Limits the time without progress: an event, a recorded call, or a
+    /// [`heartbeat`](crate::Task::heartbeat).
     pub fn idle(limit: Duration) -> Self {
         Self { run: None, idle: Some(limit) }
     }
@@ -137,10 +140,9 @@ impl TimeoutPolicy {
 /// Makes the key of a result from the input it came from.
 type KeyOf = Arc<dyn Fn(&Value) -> String + Send + Sync>;
 
-/// Keeps the result of a node and uses it again for an equal input.
+/// Caches the result of a node for equal inputs.
 ///
-/// A cache that fails, or that holds a result which cannot be read, counts as one that has no result: the node runs, and there
-/// is a warning in `tracing`.
+/// If the cache fails, or its result cannot be read, the node runs, with a warning in `tracing`.
 #[derive(Clone, Default)]
 pub struct CachePolicy {
     pub(crate) key: Option<KeyOf>,
@@ -149,12 +151,12 @@ pub struct CachePolicy {
 }
 
 impl CachePolicy {
-    /// Keeps results by the whole input, for ever.
+    /// Caches by the whole input, without expiry.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Keeps results by what this function makes of the input.
+    /// Caches by the key that this function returns for the input.
     #[must_use]
     pub fn key(self, key: impl Fn(&Value) -> String + Send + Sync + 'static) -> Self {
         Self { key: Some(Arc::new(key)), ..self }
@@ -166,8 +168,8 @@ impl CachePolicy {
         Self { ttl: Some(ttl), ..self }
     }
 
-    /// Lets the run fail with [`RunError::Cache`](crate::RunError::Cache) if the cache fails; for what must not run a second
-    /// time.
+    /// Fails the run with [`RunError::Cache`](crate::RunError::Cache) if the cache fails; for nodes
+    /// that must not run a second time.
     #[must_use]
     pub fn strict(self) -> Self {
         Self { strict: true, ..self }

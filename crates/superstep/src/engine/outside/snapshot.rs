@@ -34,7 +34,7 @@ use crate::node::BoxFuture;
 #[derive(Clone)]
 pub(crate) struct Look {
     pub(crate) graph: Arc<Compiled>,
-    pub(crate) saver: AnyCheckpointer,
+    pub(crate) checkpointer: AnyCheckpointer,
     /// Show what finished tasks of the open superstep wrote, and only questions that wait.
     pub(crate) live: bool,
     /// Show the states of graphs inside tasks.
@@ -53,10 +53,11 @@ pub(crate) fn look(
             return Ok(Seen { head: Head::new(&layout), info: nothing(at), layout });
         };
         let mut recorder = Recorder::new(&layout);
-        let mut head = recorder.load(&layout, &stored, &look.saver).await?;
+        let mut head = recorder.load(&layout, &stored, &look.checkpointer).await?;
         let pending = Pending::from_stored(&stored.writes)?;
         // What a command has triggered is next; in history, what was next before the command.
-        let superstep = quiet_superstep(&look.graph, look.saver.clone(), DryRun::from(&stored));
+        let superstep =
+            quiet_superstep(&look.graph, look.checkpointer.clone(), DryRun::from(&stored));
         head.updated = None;
         let before = plan(&layout, &head);
         apply_commands(&layout, &mut head, &pending)?;
@@ -235,7 +236,7 @@ async fn inner_state(
         Memory::PerThread => ids::without_task_ids(&ns).into(),
         Memory::PerCall | Memory::Nothing => ns,
     };
-    let stored = look.saver.get(thread, &ns, None).await?;
+    let stored = look.checkpointer.get(thread, &ns, None).await?;
     let inside = Look { graph, live: true, ..look.clone() };
     let seen = self::look(inside, at.in_namespace(ns), stored).await?;
     Ok(SubgraphState::Snapshot(Box::new(seen.into_raw()?)))
@@ -265,7 +266,7 @@ impl From<&Stored> for DryRun {
 /// A superstep in which nothing runs, to name the tasks of a checkpoint.
 pub(in crate::engine) fn quiet_superstep(
     graph: &Compiled,
-    saver: AnyCheckpointer,
+    checkpointer: AnyCheckpointer,
     place: DryRun,
 ) -> Arc<Superstep> {
     let DryRun { thread, ns, around, checkpoint, step } = place;
@@ -274,7 +275,7 @@ pub(in crate::engine) fn quiet_superstep(
     let keys = layout.shown.clone().into();
     let emitter =
         Arc::new(Emitter { run: run.clone(), layout: layout.clone(), ns: ns.clone(), keys });
-    let setting = Setting::new(run, layout, Some(saver), ns, around, emitter, None);
+    let setting = Setting::new(run, layout, Some(checkpointer), ns, around, emitter, None);
     let mut superstep = Superstep::new(Arc::new(setting));
     superstep.begin(checkpoint, step, i64::MAX);
     Arc::new(superstep)
@@ -306,13 +307,13 @@ pub(in crate::engine) fn quiet_run(thread: Option<Arc<str>>) -> Arc<Run> {
 impl Driver {
     /// Tells the stream about the checkpoint the next superstep starts from.
     pub(in crate::engine) fn emit_checkpoint(&mut self, entries: &[Entry]) -> Result<(), RunError> {
-        let (Some(_), Some(thread)) = (&self.setting.saver, &self.setting.run.thread) else {
+        let (Some(_), Some(thread)) = (&self.setting.checkpointer, &self.setting.run.thread) else {
             return Ok(());
         };
         if !self.setting.emitter.wants_checkpoints() {
             return Ok(());
         }
-        let Some(metadata) = self.metadata.clone() else { return Ok(()) };
+        let Some(metadata) = self.position.metadata().cloned() else { return Ok(()) };
         let layout = &self.setting.layout;
         let tasks = entries.iter().map(|entry| {
             let record = self.pending.task(entry.task.id());
@@ -343,15 +344,18 @@ impl Driver {
         });
         let info = CheckpointInfo {
             next: entries.iter().map(|entry| entry.task.inner.name.clone()).collect(),
-            config: reference(thread, &self.setting.ns, self.id, &metadata),
-            parent: self.before.map(|id| reference(thread, &self.setting.ns, id, &metadata)),
+            config: reference(thread, &self.setting.ns, self.position.id(), &metadata),
+            parent: self
+                .position
+                .before()
+                .map(|id| reference(thread, &self.setting.ns, id, &metadata)),
             created_at: None,
             tasks: tasks.collect::<Result<_, RunError>>()?,
             interrupts: Vec::new(),
             metadata: Some(metadata),
         };
         let values = self.head.shown(layout, &layout.shown)?;
-        self.setting.emitter.checkpoint(self.step - 1, RawSnapshot { values, info });
+        self.setting.emitter.checkpoint(self.position.step() - 1, RawSnapshot { values, info });
         Ok(())
     }
 }

@@ -41,7 +41,7 @@ pub(crate) enum ChangeValue {
 /// Changes to apply to a thread, superstep by superstep.
 pub(crate) struct UpdateRequest {
     pub(crate) graph: Arc<Compiled>,
-    pub(crate) saver: AnyCheckpointer,
+    pub(crate) checkpointer: AnyCheckpointer,
     pub(crate) ids: Arc<dyn CheckpointIds>,
     pub(crate) thread: Arc<str>,
     pub(crate) ns: Arc<str>,
@@ -63,7 +63,7 @@ pub(crate) async fn update(request: UpdateRequest) -> Result<CheckpointId, RunEr
 }
 
 async fn make(request: UpdateRequest) -> Result<CheckpointId, RunError> {
-    let UpdateRequest { graph, saver, ids, thread, ns, at, steps } = request;
+    let UpdateRequest { graph, checkpointer, ids, thread, ns, at, steps } = request;
     if steps.is_empty() {
         return Err(RunError::Invalid("there are no supersteps to apply".to_owned()));
     }
@@ -72,7 +72,7 @@ async fn make(request: UpdateRequest) -> Result<CheckpointId, RunError> {
     }
     let mut at = at;
     for changes in steps {
-        let updater = Updater::load(&graph, &saver, &*ids, &thread, &ns, at).await?;
+        let updater = Updater::load(&graph, &checkpointer, &*ids, &thread, &ns, at).await?;
         at = Some(updater.superstep(changes).await?);
     }
     at.ok_or_else(|| RunError::Invalid("there are no supersteps to apply".to_owned()))
@@ -80,7 +80,7 @@ async fn make(request: UpdateRequest) -> Result<CheckpointId, RunError> {
 
 struct Updater<'a> {
     graph: &'a Arc<Compiled>,
-    saver: &'a AnyCheckpointer,
+    checkpointer: &'a AnyCheckpointer,
     ids: &'a dyn CheckpointIds,
     thread: &'a Arc<str>,
     ns: &'a Arc<str>,
@@ -96,32 +96,43 @@ struct Updater<'a> {
 impl<'a> Updater<'a> {
     async fn load(
         graph: &'a Arc<Compiled>,
-        saver: &'a AnyCheckpointer,
+        checkpointer: &'a AnyCheckpointer,
         ids: &'a dyn CheckpointIds,
         thread: &'a Arc<str>,
         ns: &'a Arc<str>,
         at: Option<CheckpointId>,
     ) -> Result<Self, RunError> {
         let layout = &graph.layout;
-        let stored = saver.get(thread, ns, at).await?;
+        let stored = checkpointer.get(thread, ns, at).await?;
         if let (None, Some(id)) = (&stored, at) {
             return Err(RunError::UnknownCheckpoint { thread: thread.clone(), id });
         }
         let latest = match at {
-            Some(_) => saver.get(thread, ns, None).await?.map(|stored| stored.checkpoint.id),
+            Some(_) => checkpointer.get(thread, ns, None).await?.map(|stored| stored.checkpoint.id),
             None => stored.as_ref().map(|stored| stored.checkpoint.id),
         };
         let mut recorder = Recorder::new(layout);
         let (head, pending, base) = match &stored {
             Some(stored) => (
-                recorder.load(layout, stored, saver).await?,
+                recorder.load(layout, stored, checkpointer).await?,
                 Pending::from_stored(&stored.writes)?,
                 stored.checkpoint.id,
             ),
             None => (Head::new(layout), Pending::default(), ids.next(-2, None)),
         };
-        let mut updater =
-            Self { graph, saver, ids, thread, ns, stored, head, recorder, pending, latest, base };
+        let mut updater = Self {
+            graph,
+            checkpointer,
+            ids,
+            thread,
+            ns,
+            stored,
+            head,
+            recorder,
+            pending,
+            latest,
+            base,
+        };
         updater.apply_commands()?;
         Ok(updater)
     }
@@ -154,7 +165,7 @@ impl<'a> Updater<'a> {
             checkpoint: self.base,
             step: self.step(),
         };
-        quiet_superstep(self.graph, self.saver.clone(), place)
+        quiet_superstep(self.graph, self.checkpointer.clone(), place)
     }
 
     async fn superstep(self, mut changes: Vec<Change>) -> Result<CheckpointId, RunError> {
@@ -253,7 +264,7 @@ impl<'a> Updater<'a> {
             metadata,
             changed,
         };
-        self.saver.put(put).await?;
+        self.checkpointer.put(put).await?;
         Ok(id)
     }
 }

@@ -1,4 +1,4 @@
-//! What a look at a thread finds, with values as data.
+//! Snapshots of a thread, with values as data.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -8,7 +8,7 @@ use superstep_checkpoint::{CheckpointId, Interrupt, Map, Metadata, TaskId, Value
 
 use crate::engine::watch::event::interrupt_value;
 
-/// Names a checkpoint of a thread, or the latest state of a namespace.
+/// Identifies a checkpoint of a thread, or the latest state of a namespace.
 #[doc(alias = "RunnableConfig")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -17,9 +17,9 @@ pub struct CheckpointRef {
     pub thread: Arc<str>,
     /// The namespace: empty for the outermost graph.
     pub ns: Arc<str>,
-    /// The checkpoint; none for whatever is the latest.
+    /// The checkpoint; `None` for the latest.
     pub id: Option<CheckpointId>,
-    /// For a nested graph: the checkpoints of the graphs around it, by namespace.
+    /// For a nested graph: the checkpoints of the graphs that enclose it, by namespace.
     pub parents: BTreeMap<String, CheckpointId>,
 }
 
@@ -41,14 +41,14 @@ impl CheckpointRef {
         Self { ns: ns.into(), ..self }
     }
 
-    /// The same checkpoint, known to lie inside these of the graphs around it.
+    /// The same checkpoint, known to lie inside these of the graphs that enclose it.
     #[must_use]
     pub fn inside(self, parents: BTreeMap<String, CheckpointId>) -> Self {
         Self { parents, ..self }
     }
 }
 
-/// A task that was planned when a checkpoint was made.
+/// A task of the superstep after a checkpoint.
 #[doc(alias = "PregelTask")]
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -57,9 +57,9 @@ pub struct TaskSnapshot {
     pub id: TaskId,
     /// The node.
     pub name: Arc<str>,
-    /// Where it stands in its superstep, as it is stored: by what it was triggered, and its name or position.
+    /// Its stored path in the superstep: the kind of trigger, and its name or position.
     pub path: Arc<str>,
-    /// What the task was dispatched with: the beginning of it as JSON, at most 80 characters.
+    /// The argument of the dispatch: at most 80 characters of its JSON.
     pub arg: Option<Arc<str>>,
     /// Why it failed, if it did.
     pub error: Option<String>,
@@ -67,11 +67,11 @@ pub struct TaskSnapshot {
     pub interrupts: Vec<Interrupt>,
     /// What it wrote, if it has finished.
     pub result: Option<Value>,
-    /// The state of the graph inside, if there is one.
+    /// The state of its subgraph, if it has one.
     pub state: Option<SubgraphState>,
 }
 
-/// The state of a graph inside a task.
+/// The state of a subgraph.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum SubgraphState {
@@ -81,7 +81,7 @@ pub enum SubgraphState {
     Snapshot(Box<RawSnapshot>),
 }
 
-/// Where a thread stands at a checkpoint: which one it is, and what comes next.
+/// Information about a checkpoint of a thread: its identity, and the next tasks.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CheckpointInfo {
@@ -91,7 +91,7 @@ pub struct CheckpointInfo {
     pub config: CheckpointRef,
     /// The one before it.
     pub parent: Option<CheckpointRef>,
-    /// How it came to be; none for a thread that has not begun.
+    /// The metadata of the checkpoint; `None` for a new thread.
     pub metadata: Option<Metadata>,
     /// When it was made.
     pub created_at: Option<String>,
@@ -101,9 +101,16 @@ pub struct CheckpointInfo {
     pub interrupts: Vec<Interrupt>,
 }
 
+impl CheckpointInfo {
+    /// Whether the thread is new: nothing is stored for it, so its first run needs input.
+    pub fn is_new(&self) -> bool {
+        self.metadata.is_none()
+    }
+}
+
 /// The state of a thread at a checkpoint, with the values as data.
 ///
-/// It gives access to everything a [`CheckpointInfo`] has.
+/// It dereferences to [`CheckpointInfo`].
 #[doc(alias = "StateSnapshot")]
 #[derive(Clone, Debug)]
 #[non_exhaustive]

@@ -96,11 +96,10 @@ impl Job {
             };
             let task = &self.held.task;
             let policies = self.def().options.retry.as_deref().unwrap_or_default();
-            match retry_after(policies, error, task) {
-                Ok(wait) => Box::pin(sleep(wait)).await,
+            attempt = match Box::pin(next_attempt(policies, error, task)).await {
+                Ok(next) => next,
                 Err(error) => return self.failed(error).await,
-            }
-            attempt += 1;
+            };
         }
     }
 
@@ -125,9 +124,8 @@ impl Job {
             start: self.start.as_deref(),
             failure: Some(&failure),
         };
-        let started = catch_unwind(AssertUnwindSafe(|| collector.run(call)));
-        let ran = match started {
-            Err(panic) => Err(NodeError::panicked(task.name(), &panic_text(&*panic))),
+        let ran = match started(task.name(), || collector.run(call)) {
+            Err(panicked) => Err(panicked),
             Ok(future) => run_watched(future, &task, None).await,
         };
         let ended = match ran {
@@ -187,9 +185,7 @@ impl Job {
             failure: self.failure.as_deref(),
         };
         let timeout = self.timeout.or(def.options.timeout);
-        let start = AssertUnwindSafe(|| def.node.run(call));
-        let future = catch_unwind(start)
-            .map_err(|panic| NodeError::panicked(&def.name, &panic_text(&*panic)))?;
+        let future = started(&def.name, || def.node.run(call))?;
         if def.options.spawned {
             return Box::pin(run_spawned(future, task, timeout)).await;
         }
@@ -219,7 +215,7 @@ impl Job {
 /// Takes the writes of a task, if they can be stored: a task whose writes cannot has failed, and nobody sees them.
 fn done(task: &Task, writes: Vec<Write>) -> Result<End, NodeError> {
     let setting = &task.inner.superstep.setting;
-    if setting.saver.is_none() {
+    if setting.checkpointer.is_none() {
         return Ok(End::Done(Done { writes, ..Done::default() }));
     }
     let encode = || slots::encode_output(&setting.layout, &writes, task.answers());
@@ -242,11 +238,26 @@ enum Ended<'a> {
     Later(TaskFuture<'a, End>),
 }
 
-/// How long to wait before the next attempt.
+/// The future of a node, a collector or a recorded call. To panic before there is one is to fail.
+pub(crate) fn started<F>(name: &str, start: impl FnOnce() -> F) -> Result<F, NodeError> {
+    catch_unwind(AssertUnwindSafe(start))
+        .map_err(|panic| NodeError::panicked(name, &panic_text(&*panic)))
+}
+
+/// Waits until it is time for the next attempt, and returns its number.
 ///
 /// # Errors
 /// There is none: the error comes back, or what went wrong when a policy looked at it.
-pub(crate) fn retry_after(
+pub(crate) async fn next_attempt(
+    policies: &[RetryPolicy],
+    error: NodeError,
+    task: &Task,
+) -> Result<u32, NodeError> {
+    sleep(retry_after(policies, error, task)?).await;
+    Ok(task.attempt() + 1)
+}
+
+fn retry_after(
     policies: &[RetryPolicy],
     error: NodeError,
     task: &Task,

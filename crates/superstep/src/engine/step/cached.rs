@@ -20,9 +20,13 @@ impl Driver {
     /// The cache and the key for a task, if its result is to be cached.
     fn cache_key(&self, entry: &Entry) -> Result<Option<(AnyCache, CacheKey)>, RunError> {
         let policy = self.setting.layout.nodes[entry.node].options.cache.as_ref();
-        let cache = self.setting.run.cache.as_ref().filter(|_| !self.is_nested());
-        let (Some(policy), Some(cache)) = (policy, cache) else { return Ok(None) };
-        let input = entry.input_value(&self.setting.layout, &self.head, self.step, self.stop)?;
+        let (Some(policy), Some(cache)) = (policy, self.setting.cache()) else { return Ok(None) };
+        let input = entry.input_value(
+            &self.setting.layout,
+            &self.head,
+            self.position.step(),
+            self.position.stop(),
+        )?;
         let key = catch_unwind(AssertUnwindSafe(|| emit::cache_key(&input, policy)));
         let key = key.map_err(|panic| {
             let text = format!("in the key of its cache: {}", panic_text(&*panic));
@@ -45,9 +49,6 @@ impl Driver {
         &mut self,
         entries: &mut [Entry],
     ) -> Result<(), RunError> {
-        if self.setting.run.cache.is_none() {
-            return Ok(());
-        }
         let mut found = Vec::new();
         for (at, entry) in entries.iter().enumerate().filter(|(_, e)| e.writes.is_none()) {
             let Some((cache, key)) = self.cache_key(entry)? else { continue };
@@ -61,9 +62,9 @@ impl Driver {
         for (at, writes) in found {
             let entry = &mut entries[at];
             self.setting.emitter.update(&entry.task, entry.arg(), &writes, true)?;
-            if self.setting.saver.is_some() {
+            if self.setting.checkpointer.is_some() {
                 let stored = slots::encode_output(&self.setting.layout, &writes, None)?;
-                self.unsaved.push(TaskWrites::new(entry.task.id(), entry.task.path(), stored));
+                self.outbox.add(TaskWrites::new(entry.task.id(), entry.task.path(), stored));
             }
             entry.writes = Some(writes);
         }

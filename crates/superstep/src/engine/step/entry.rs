@@ -175,7 +175,7 @@ impl Entry {
     /// What the node gets, as data.
     ///
     /// # Errors
-    /// It cannot be made data.
+    /// It cannot be serialized.
     pub(crate) fn input_value(
         &self,
         layout: &Layout,
@@ -190,7 +190,7 @@ impl Entry {
         };
         input.map_err(|error| {
             let name = &self.task.inner.name;
-            let message = format!("the input of node `{name}` cannot be made data: {error}");
+            let message = format!("the input of node `{name}` cannot be serialized: {error}");
             RunError::InvalidUpdate { message, code: None }
         })
     }

@@ -178,14 +178,16 @@ impl Futures {
         if ended.is_empty() {
             return false;
         }
-        let Setting { saver: Some(saver), run, ns, flushes, .. } = &*superstep.setting else {
+        let Setting { checkpointer: Some(checkpointer), run, ns, flushes, .. } =
+            &*superstep.setting
+        else {
             return false;
         };
         if *flushes {
             superstep.work().unsaved.extend(ended);
         } else if let Some(thread) = run.thread.clone() {
-            let (saver, ns, id) = (saver.clone(), ns.clone(), superstep.checkpoint);
-            let saved = async move { Ok(saver.put_writes(&thread, &ns, id, ended).await?) };
+            let (checkpointer, ns, id) = (checkpointer.clone(), ns.clone(), superstep.checkpoint);
+            let saved = async move { Ok(checkpointer.put_writes(&thread, &ns, id, ended).await?) };
             self.saves.push(Box::pin(saved));
         }
         true
@@ -209,7 +211,8 @@ impl Futures {
 
     /// Begins to store what has happened since it last did. Returns whether there is something.
     fn flush(&mut self, superstep: &Superstep) -> bool {
-        let (Some(saver), Some(thread)) = (&superstep.setting.saver, &superstep.setting.run.thread)
+        let (Some(checkpointer), Some(thread)) =
+            (&superstep.setting.checkpointer, &superstep.setting.run.thread)
         else {
             return false;
         };
@@ -220,10 +223,10 @@ impl Futures {
         if writes.is_empty() {
             return false;
         }
-        let (saver, thread) = (saver.clone(), thread.clone());
+        let (checkpointer, thread) = (checkpointer.clone(), thread.clone());
         let (ns, id) = (superstep.setting.ns.clone(), superstep.checkpoint);
         self.background =
-            Some(Box::pin(async move { saver.put_writes(&thread, &ns, id, writes).await }));
+            Some(Box::pin(async move { checkpointer.put_writes(&thread, &ns, id, writes).await }));
         true
     }
 }

@@ -1,6 +1,6 @@
 //! Running the tasks of one superstep: attempts, time limits, output, cached results.
 //!
-//! What comes before a superstep and after its barrier is in `drive`.
+//! What comes before a superstep and after its barrier is in `drive`. Knows nothing of looks from outside.
 
 pub(in crate::engine) mod attempt;
 pub(in crate::engine) mod cached;

@@ -8,13 +8,14 @@ use futures_util::FutureExt;
 use smallvec::SmallVec;
 use superstep_checkpoint::Blob;
 
+use crate::engine::kernel::fold::{Undos, fold_writes, overwrite_counts_alone};
 use crate::engine::kernel::head::{Mark, Packet, Write};
 use crate::engine::kernel::layout::{END, NodeDef, START};
 use crate::engine::step::attempt::{Ran, run_watched};
 use crate::engine::task::handle::{Suspension, Task};
 use crate::error::{Code, NodeError, nearest, panic_text};
 use crate::node::{BoxFuture, Goto, Output, RouteContext, Router, Routes};
-use crate::state::{Kind, Row, Taken, Unfit, WriteValue, Writes};
+use crate::state::{Row, Unfit, WriteValue, Writes};
 
 /// Why a task whose node has returned has no writes: one of its routers failed, or asked something.
 pub(crate) enum Unwritten {
@@ -215,9 +216,6 @@ impl<'a> RoutedState<'a> {
     }
 }
 
-/// What takes writes back, in the order they were made.
-type Undos = SmallVec<[(usize, Taken); 2]>;
-
 /// Writes that are taken back, also when whoever looks at them is dropped.
 struct Tried<'a> {
     row: &'a mut Row,
@@ -287,35 +285,20 @@ fn try_write_own(
 ) -> Result<(), NodeError> {
     let layout = &task.inner.superstep.setting.layout;
     let mut open = row.open();
-    let mut emptied = Vec::new();
-    for (at, write) in &writes.list {
+    for (nth, (at, _)) in writes.list.iter().enumerate() {
+        let own = || writes.list.iter().filter(|(other, _)| other == at).map(|(_, write)| write);
+        if writes.list[..nth].iter().any(|(other, _)| other == at) {
+            continue;
+        }
         let spec = &layout.channels[*at];
-        let refused = |error: crate::state::ChannelError| {
+        let overwrites = |write: &WriteValue| matches!(write, WriteValue::Overwrite(_));
+        let overwritten = overwrite_counts_alone(spec.kind) && own().any(overwrites);
+        let folded =
+            fold_writes(&mut open, *at, spec.kind, own().cloned(), overwritten, Some(&mut *taken));
+        folded.map_err(|error| {
             let text = format!("channel `{}` did not take a write: {error}", spec.name);
             NodeError::bad_route("TypeError", text)
-        };
-        let folds = matches!(spec.kind, Kind::Reduce | Kind::Delta(_) | Kind::Topic { .. });
-        let overwrites = |(other, write): &(usize, WriteValue)| {
-            other == at && matches!(write, WriteValue::Overwrite(_))
-        };
-        match write.clone() {
-            // Beside an overwrite, other writes to the channel do not count.
-            WriteValue::Update(_) if folds && writes.list.iter().any(overwrites) => {}
-            WriteValue::Update(update) if folds => {
-                if spec.kind == (Kind::Topic { accumulate: false }) && !emptied.contains(at) {
-                    emptied.push(*at);
-                    taken.push((*at, open.empty(*at)));
-                }
-                taken.push((*at, open.undo(*at, &update)));
-                open.reduce(*at, update).map_err(refused)?;
-                if matches!(spec.kind, Kind::Topic { .. }) && open.is_empty(*at) {
-                    taken.push((*at, open.empty(*at)));
-                }
-            }
-            WriteValue::Update(value) | WriteValue::Overwrite(value) => {
-                taken.push((*at, open.swap(*at, value).map_err(refused)?));
-            }
-        }
+        })?;
     }
     Ok(())
 }

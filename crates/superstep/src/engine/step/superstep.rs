@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
-use superstep_checkpoint::{AnyCheckpointer, AnyStore, CheckpointId, TaskId, TaskWrites, Value};
+use superstep_checkpoint::{
+    AnyCache, AnyCheckpointer, AnyStore, CheckpointId, TaskId, TaskWrites, Value,
+};
 use tokio::sync::{Notify, Semaphore};
 
 use crate::engine::drive::run::Run;
@@ -20,7 +22,7 @@ pub(crate) struct Setting {
     pub(crate) run: Arc<Run>,
     pub(crate) layout: Arc<Layout>,
     /// Where this graph stores, if it does.
-    pub(crate) saver: Option<AnyCheckpointer>,
+    pub(crate) checkpointer: Option<AnyCheckpointer>,
     /// Where graphs inside this one store.
     pub(crate) inside: Option<AnyCheckpointer>,
     /// The namespace of the graph; empty for the outermost.
@@ -44,31 +46,36 @@ impl Setting {
     pub(crate) fn new(
         run: Arc<Run>,
         layout: Arc<Layout>,
-        saver: Option<AnyCheckpointer>,
+        checkpointer: Option<AnyCheckpointer>,
         ns: Arc<str>,
         around: Arc<BTreeMap<String, CheckpointId>>,
         emitter: Arc<Emitter>,
         store: Option<AnyStore>,
     ) -> Self {
         use crate::engine::drive::control::Durability;
-        let saver = match run.durability {
-            Durability::Async => saver.map(AnyCheckpointer::relaxed),
-            Durability::Sync | Durability::Exit => saver,
+        let checkpointer = match run.durability {
+            Durability::Async => checkpointer.map(AnyCheckpointer::relaxed),
+            Durability::Sync | Durability::Exit => checkpointer,
         };
         Self {
             room: run.max_concurrency.map(|room| Arc::new(Semaphore::new(room.max(1)))),
             store: run.store.clone().or(store),
             stores: run.durability == Durability::Sync,
-            flushes: run.durability == Durability::Async && saver.is_some(),
+            flushes: run.durability == Durability::Async && checkpointer.is_some(),
             waker: Mutex::default(),
             run,
             layout,
-            inside: saver.clone(),
-            saver,
+            inside: checkpointer.clone(),
+            checkpointer,
             ns,
             around,
             emitter,
         }
+    }
+
+    /// Where results are kept by key. A graph inside another has no cache.
+    pub(crate) fn cache(&self) -> Option<&AnyCache> {
+        self.run.cache.as_ref().filter(|_| self.ns.is_empty())
     }
 
     /// Takes note of whom to wake.

@@ -38,7 +38,7 @@ impl Driver {
         superstep: &Arc<Superstep>,
         mut entries: Vec<Entry>,
     ) -> Result<StepEnd, RunError> {
-        if self.setting.run.cache.is_some() {
+        if self.setting.cache().is_some() {
             Box::pin(self.use_cache(&mut entries)).await?;
         }
         // A lone task is polled in place, which is much cheaper than through a set.
@@ -67,7 +67,7 @@ impl Driver {
     fn lone(&self, entries: &[Entry]) -> Option<usize> {
         let mut waiting = waiting(entries);
         let first = waiting.next()?;
-        let limited = self.graph.step_timeout.is_some() || self.background.is_some();
+        let limited = self.graph.step_timeout.is_some() || self.outbox.is_storing();
         (!limited && waiting.next().is_none()).then_some(first)
     }
 
@@ -82,7 +82,7 @@ impl Driver {
 
     /// Whether a task that has returned leaves nothing behind that would have to be waited for.
     fn is_quiet(&self, superstep: &Superstep, task: &Task) -> bool {
-        self.setting.run.cache.is_none() && superstep.work().is_quiet() && !task.is_waited_for()
+        self.setting.cache().is_none() && superstep.work().is_quiet() && !task.is_waited_for()
     }
 
     /// The end of a superstep whose only task has returned at once.
@@ -96,9 +96,9 @@ impl Driver {
         let entry = &mut entries[at];
         let Done { writes, stored, failed } = done;
         self.show_done(entry, &writes, failed.as_ref())?;
-        if self.setting.saver.is_some() {
-            self.unsaved.push(TaskWrites::new(entry.task.id(), entry.task.path(), stored));
-            self.unsaved.append(&mut superstep.work().unsaved);
+        if self.setting.checkpointer.is_some() {
+            self.outbox.add(TaskWrites::new(entry.task.id(), entry.task.path(), stored));
+            self.outbox.add_all(&mut superstep.work().unsaved);
         }
         entry.writes = Some(writes);
         Ok(StepEnd::Finished(entries))
@@ -113,7 +113,7 @@ impl Driver {
         mut first: Option<Happened>,
     ) -> Result<StepEnd, RunError> {
         let mut futures = Futures::default();
-        futures.background = self.background.take();
+        futures.background = self.outbox.lend_saving();
         if lone.is_some() || first.is_some() {
             futures.running = 1;
             futures.polled = true;
@@ -156,7 +156,7 @@ impl Driver {
                 }
                 Happened::TimedOut => {
                     let limit = self.graph.step_timeout.unwrap_or_default();
-                    let error = RunError::StepTimeout { step: self.step, limit };
+                    let error = RunError::StepTimeout { step: self.position.step(), limit };
                     lone.set(None);
                     return Err(self.fail(superstep, futures, &entries, error).await);
                 }
@@ -167,9 +167,9 @@ impl Driver {
                 Happened::Idle => break,
             }
         }
-        self.background = futures.background.take();
-        self.unsaved.append(&mut futures.take_ended());
-        self.unsaved.append(&mut superstep.work().unsaved);
+        self.outbox.take_back_saving(futures.background.take());
+        self.outbox.add_all(&mut futures.take_ended());
+        self.outbox.add_all(&mut superstep.work().unsaved);
         self.finish_step(entries, state).await
     }
 
@@ -218,7 +218,13 @@ impl Driver {
     ) -> Result<(), RunError> {
         if self.setting.run.sink.is_some() && !self.setting.layout.nodes[entry.node].hidden {
             self.setting.emitter.update(&entry.task, entry.arg(), writes, false)?;
-            self.setting.emitter.task_end(&entry.task, self.step, writes, failed, &[])?;
+            self.setting.emitter.task_end(
+                &entry.task,
+                self.position.step(),
+                writes,
+                failed,
+                &[],
+            )?;
             self.emit_messages(&entry.task, writes)?;
         }
         Ok(())
@@ -236,7 +242,7 @@ impl Driver {
         let task = entry.task.clone();
         let NodeDef { hidden, handler, .. } = &self.setting.layout.nodes[entry.node];
         if !hidden {
-            self.setting.emitter.task_end(&task, self.step, &[], Some(&error), &[])?;
+            self.setting.emitter.task_end(&task, self.position.step(), &[], Some(&error), &[])?;
         }
         let mut stored = vec![(ERROR, Value::from(error.stored()))];
         if handler.is_some() {
@@ -286,7 +292,7 @@ impl Driver {
         self.store(futures, task, encoded?);
         if !self.setting.layout.nodes[entry.node].hidden {
             self.setting.emitter.interrupted(&self.head, &questions);
-            self.setting.emitter.task_end(task, self.step, &[], None, &questions)?;
+            self.setting.emitter.task_end(task, self.position.step(), &[], None, &questions)?;
         }
         state.questions.push((task.path(), questions));
         Ok(())
@@ -294,27 +300,27 @@ impl Driver {
 
     /// Sees that what a task did is stored, if anything is: now, meanwhile, or with the checkpoint.
     fn store(&mut self, futures: &mut Futures, task: &Task, writes: Vec<(Arc<str>, Blob)>) {
-        if self.setting.saver.is_none() {
+        if self.setting.checkpointer.is_none() {
             return;
         }
         let writes = TaskWrites::new(task.id(), task.path(), writes);
         match self.setting.run.durability {
             Durability::Sync | Durability::Async => futures.batch.push((task.clone(), writes)),
-            Durability::Exit => self.unsaved.push(writes),
+            Durability::Exit => self.outbox.add(writes),
         }
     }
 
     /// Drops what runs, and takes back what it was given. What has ended is kept, and what is being stored is still stored.
     fn drop_tasks(&mut self, superstep: &Superstep, mut futures: Futures) -> Set<Saved> {
-        self.unsaved.append(&mut futures.take_ended());
+        self.outbox.add_all(&mut futures.take_ended());
         let Futures { tasks, children, saves, background, .. } = futures;
         drop((tasks, children));
         let mut work = superstep.work();
         if let Some(row) = work.lent.take() {
             self.head.row = row;
         }
-        self.unsaved.append(&mut work.unsaved);
-        self.background = background;
+        self.outbox.add_all(&mut work.unsaved);
+        self.outbox.take_back_saving(background);
         saves
     }
 
@@ -338,11 +344,11 @@ impl Driver {
         if self.setting.run.durability == Durability::Exit {
             return error;
         }
-        usable &= self.settle().await.is_ok();
+        usable &= self.outbox.settle().await.is_ok();
         usable &= waiting(entries).next().is_some();
-        let finished = std::mem::take(&mut self.unsaved);
+        let finished = self.outbox.take_unsaved();
         if usable
-            && self.stored == Some(self.id)
+            && self.outbox.has_stored(self.position.id())
             && let Err(again) = self.put_writes(finished).await
         {
             tracing::debug!(error = %again, "what had finished could not be stored either");
@@ -361,11 +367,11 @@ impl Driver {
         let waiting = std::mem::take(&mut futures.waiting);
         let begun = |at: &usize| !waiting.contains(at);
         let mut saves = self.drop_tasks(superstep, futures);
-        let mut writes = std::mem::take(&mut self.unsaved);
+        let mut writes = self.outbox.take_unsaved();
         for (at, entry) in entries.iter().enumerate() {
             let open = entry.writes.is_none() && !entry.handled && !entry.ended;
-            let stores =
-                self.setting.saver.is_some() && self.setting.run.durability != Durability::Exit;
+            let stores = self.setting.checkpointer.is_some()
+                && self.setting.run.durability != Durability::Exit;
             if !open || !begun(&at) || !stores {
                 continue;
             }
@@ -375,7 +381,7 @@ impl Driver {
             }
         }
         if self.setting.run.durability == Durability::Exit {
-            self.unsaved = writes;
+            self.outbox.put_back(writes);
             return error;
         }
         let mut unsaved: Option<RunError> = None;
@@ -400,7 +406,7 @@ impl Driver {
             saved?;
         }
         if self.setting.run.durability != Durability::Exit {
-            let writes = std::mem::take(&mut self.unsaved);
+            let writes = self.outbox.take_unsaved();
             self.put_writes(writes).await?;
         }
         let reason = self.setting.run.control.drain_reason().unwrap_or_default();
@@ -416,7 +422,7 @@ impl Driver {
             return Ok(StepEnd::Finished(entries));
         }
         if self.setting.run.durability != Durability::Exit {
-            let writes = std::mem::take(&mut self.unsaved);
+            let writes = self.outbox.take_unsaved();
             self.put_last_writes(writes).await?;
         }
         self.rename_answers().await?;

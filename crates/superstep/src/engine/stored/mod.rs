@@ -1,7 +1,7 @@
 //! Between the head and the bytes: ids, the recorder of checkpoints, writes and their encoding, what was left beside a
 //! checkpoint, and the formats of older versions.
 //!
-//! Calls no saver. Knows nothing of the loop, of streams, or of looks from outside.
+//! Calls no checkpointer. Knows nothing of the loop, of streams, or of looks from outside.
 
 pub(in crate::engine) mod ids;
 pub(in crate::engine) mod old;

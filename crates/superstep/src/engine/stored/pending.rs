@@ -20,6 +20,8 @@ pub(crate) struct Pending {
     /// An answer that is stored without the question it was given for, as LangGraph does. A task that takes it stores it
     /// again, as its own, and leaves this one where it is.
     pub(crate) unbound_answer: Option<Value>,
+    /// Somebody has left an answer since the run took the thread.
+    pub(crate) answered_meanwhile: bool,
     tasks: HashMap<TaskId, TaskRecord>,
     /// Tasks whose stored writes were handed back to them.
     taken_up: HashSet<TaskId>,
@@ -149,7 +151,15 @@ impl Pending {
 
     /// Whether there is nothing to clear.
     pub(crate) fn is_clear(&self) -> bool {
-        let Self { commands, claim, unbound_answer, tasks, taken_up, finished: _ } = self;
+        let Self {
+            commands,
+            claim,
+            unbound_answer,
+            answered_meanwhile: _,
+            tasks,
+            taken_up,
+            finished: _,
+        } = self;
         let unclaimed = claim.stored.is_none() && claim.answers.is_empty();
         unclaimed
             && unbound_answer.is_none()

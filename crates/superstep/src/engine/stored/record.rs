@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use superstep_checkpoint::{
     AnyCheckpointer, Blob, Checkpoint, CheckpointId, Error, Metadata, SharedMap, Stored, Value,
-    Version,
+    Version, wire::UtcTime,
 };
 
 use crate::engine::kernel::head::Head;
@@ -200,7 +200,7 @@ impl Recorder {
             self.forced.remove(&at);
             self.sealed.remove(&at);
             if !head.news.slots.contains(&at) {
-                // Savers store only channels that moved on, and no breakpoint may take this for a change.
+                // Checkpointers store only channels that moved on, and no breakpoint may take this for a change.
                 let before = head.versions[at];
                 head.newest += 1;
                 head.versions[at] = head.newest;
@@ -294,7 +294,7 @@ impl Recorder {
         &mut self,
         layout: &Layout,
         stored: &Stored,
-        saver: &AnyCheckpointer,
+        checkpointer: &AnyCheckpointer,
     ) -> Result<Head, Error> {
         check_step(stored)?;
         let mut head = Head::new(layout);
@@ -318,7 +318,7 @@ impl Recorder {
                 self.values.remove_mut(name);
             }
         }
-        self.replay_deltas(layout, &mut head, stored, saver).await?;
+        self.replay_deltas(layout, &mut head, stored, checkpointer).await?;
         self.load_seen(layout, &mut head, stored, checkpoint)?;
         for (name, counts) in &stored.metadata.delta_counters {
             if let Some(at) = layout.slot_by_name.get(name) {
@@ -340,7 +340,7 @@ impl Recorder {
         layout: &Layout,
         head: &mut Head,
         stored: &Stored,
-        saver: &AnyCheckpointer,
+        checkpointer: &AnyCheckpointer,
     ) -> Result<(), Error> {
         let folds = |at: &usize| matches!(layout.channels[*at].kind, Kind::Delta(_) | Kind::Reduce);
         let missing: Vec<usize> = (0..layout.channels.len())
@@ -352,7 +352,7 @@ impl Recorder {
         }
         let names: Vec<_> = missing.iter().map(|at| layout.channels[*at].name.clone()).collect();
         let id = stored.checkpoint.id;
-        let histories = saver.delta_history(&stored.thread, &stored.ns, id, &names).await?;
+        let histories = checkpointer.delta_history(&stored.thread, &stored.ns, id, &names).await?;
         for (at, name) in missing.into_iter().zip(names) {
             let Some(history) = histories.get(&name) else { continue };
             let mut row = head.row.open();
@@ -445,30 +445,17 @@ pub(crate) fn metadata(
 
 /// A time as ISO 8601 in UTC, with microseconds unless they are zero.
 fn timestamp(time: SystemTime) -> String {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let (days, seconds) = (since.as_secs() / 86_400, since.as_secs() % 86_400);
-    // Civil date from days since 1970, after the usual reckoning in eras of 400 years that begin in March.
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-    let micros = match since.subsec_micros() {
-        0 => String::new(),
-        micros => format!(".{micros:06}"),
-    };
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{micros}+00:00")
+    let time = UtcTime::from(time);
+    match time.micros {
+        0 => format!("{time}+00:00"),
+        micros => format!("{time}.{micros:06}+00:00"),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
+    use std::time::{Duration, UNIX_EPOCH};
 
     #[test]
     fn times_are_written_as_the_reference_does() {

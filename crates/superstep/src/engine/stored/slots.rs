@@ -3,9 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
+use superstep_checkpoint::wire::JoinValue;
 use superstep_checkpoint::{Blob, Error, Ext, Packet as StoredPacket, Value};
 
 use crate::engine::kernel::head::{Control, Head, Mark, Packet, StartValue, Write};
+use crate::engine::kernel::join::{Arrivals, JoinSpec};
 use crate::engine::kernel::layout::{ControlKind, Layout, Place, START, Slot, TASKS};
 use crate::engine::stored::record::{NO_WRITES, RESUME, RETURN};
 use crate::error::RunError;
@@ -64,16 +66,26 @@ fn value_mark(value: &Value) -> Mark {
     if value.as_str() == Some(START) { Mark::Start } else { Mark::Null }
 }
 
-fn members(kind: &ControlKind) -> &[Arc<str>] {
-    match kind {
-        ControlKind::Join { members, .. } => members,
-        ControlKind::Start | ControlKind::Branch { .. } => &[],
+/// The stored form of a join.
+fn join_value(spec: &JoinSpec, arrivals: &Arrivals) -> Value {
+    let arrived = spec.members.iter().zip(&arrivals.seen).filter(|(_, seen)| **seen);
+    JoinValue {
+        arrived: arrived.map(|(name, _)| Value::from(&**name)).collect(),
+        finished: arrivals.finished,
+        fired: spec.is_partial().then_some(arrivals.fired),
     }
+    .into_value()
 }
 
-fn seen_names(kind: &ControlKind, seen: &[bool]) -> Value {
-    let arrived = members(kind).iter().zip(seen).filter(|(_, seen)| **seen);
-    Value::Set(arrived.map(|(name, _)| Value::from(&**name)).collect())
+fn arrivals(spec: &JoinSpec, stored: Value) -> Result<Arrivals, Error> {
+    let JoinValue { arrived, finished, fired } = JoinValue::from_value(stored)?;
+    let has_arrived = |name: &Arc<str>| arrived.contains(&Value::from(&**name));
+    Ok(Arrivals {
+        seen: spec.members.iter().map(has_arrived).collect(),
+        needed: spec.needed,
+        finished: spec.deferred.then_some(finished == Some(true)),
+        fired: fired == Some(true),
+    })
 }
 
 /// The stored form of a channel; nothing if it holds nothing.
@@ -101,11 +113,10 @@ pub(in crate::engine) fn encode_slot(
             Control::DeferredBranch { mark: Some(mark), finished } => {
                 Value::List(vec![mark_value(*mark), Value::Bool(*finished)])
             }
-            Control::Join { seen } => seen_names(&layout.controls[at].kind, seen),
-            Control::DeferredJoin { seen, finished } => {
-                let names = seen_names(&layout.controls[at].kind, seen);
-                Value::List(vec![names, Value::Bool(*finished)])
-            }
+            Control::Join(arrivals) => match &layout.controls[at].kind {
+                ControlKind::Join(spec) => join_value(spec, arrivals),
+                ControlKind::Start | ControlKind::Branch { .. } => return Ok(None),
+            },
             Control::Start(None) | Control::Branch(None) | Control::DeferredBranch { .. } => {
                 return Ok(None);
             }
@@ -214,14 +225,7 @@ pub(in crate::engine) fn decode_slot(
                     mark: pair.map(|pair| value_mark(&pair[0])),
                     finished: flag,
                 },
-                ControlKind::Join { members, deferred: false } => {
-                    Control::Join { seen: arrived(members, &value) }
-                }
-                ControlKind::Join { members, deferred: true } => Control::DeferredJoin {
-                    seen: pair
-                        .map_or(vec![false; members.len()], |pair| arrived(members, &pair[0])),
-                    finished: flag,
-                },
+                ControlKind::Join(spec) => Control::Join(arrivals(spec, value)?),
             };
         }
         Place::Tasks => {
@@ -231,15 +235,6 @@ pub(in crate::engine) fn decode_slot(
         }
     }
     Ok(())
-}
-
-fn arrived(members: &[Arc<str>], value: &Value) -> Vec<bool> {
-    let has = |name: &str| match value {
-        Value::Set(set) => set.contains(&Value::from(name)),
-        Value::List(list) => list.contains(&Value::from(name)),
-        _ => false,
-    };
-    members.iter().map(|name| has(name)).collect()
 }
 
 /// The stored form of what a task has done: its writes, and the answers it used.
@@ -289,7 +284,8 @@ pub(crate) fn encode_write(
         }
         Write::Join(control, member) => {
             let spec = &layout.controls[*control];
-            let name = Value::from(&*members(&spec.kind)[*member]);
+            let ControlKind::Join(join) = &spec.kind else { return Ok(None) };
+            let name = Value::from(&*join.members[*member]);
             (spec.name.clone(), Blob::from_value(&name).map_err(trigger)?)
         }
         Write::Send(packet) => {
@@ -351,8 +347,8 @@ fn decode_write(layout: &Layout, name: &Arc<str>, blob: &Blob) -> Result<Write, 
                     Ok(Write::Start(control, Arc::new(StartValue::Arg(Payload::new(value)))))
                 }
                 ControlKind::Branch { .. } => Ok(Write::Branch(control, value_mark(&value))),
-                ControlKind::Join { members, .. } => {
-                    let member = members.iter().position(|name| value.as_str() == Some(name));
+                ControlKind::Join(join) => {
+                    let member = join.members.iter().position(|name| value.as_str() == Some(name));
                     member.map_or_else(unknown, |member| Ok(Write::Join(control, member)))
                 }
             }

@@ -1,29 +1,25 @@
-//! One execution of a node: what it may do, and what is remembered of it.
+//! One execution of a node.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
-use superstep_checkpoint::{
-    AnyStore, CheckpointId, Interrupt, TaskId, Value, from_value, to_value,
-};
+use superstep_checkpoint::{AnyStore, CheckpointId, Interrupt, TaskId, Value, from_value};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
 use crate::engine::kernel::head::StartValue;
-use crate::engine::step::superstep::{Record, Superstep, lock};
+use crate::engine::step::superstep::{Superstep, lock};
 use crate::engine::stored::ids;
 use crate::engine::task::handover::Handover;
-use crate::engine::watch::event::Data;
-use crate::engine::watch::sink::{Emitted, Full, Sink};
+use crate::engine::watch::sink::Emitted;
 use crate::error::NodeError;
 use crate::node::Output;
 use crate::state::Row;
 
-/// This execution of the node: a handle, cheap to clone, that a node asks for as an argument.
+/// A handle to one execution of a node, taken as an argument. Cheap to clone.
 #[doc(alias = "Runtime")]
 #[derive(Clone)]
 pub struct Task {
@@ -34,16 +30,16 @@ pub(crate) struct Inner {
     pub(crate) superstep: Arc<Superstep>,
     pub(crate) name: Arc<str>,
     /// What makes the id of the task.
-    identity: Identity,
+    pub(super) identity: Identity,
     known: OnceLock<Known>,
     pub(crate) attempt: AtomicU32,
     /// Whether the task has stopped, and what it has started that still runs.
     pub(crate) handover: Handover,
     /// Whether the task has a limit on idle time.
     limited: AtomicBool,
-    emitted: Mutex<Emitted>,
+    pub(super) emitted: Mutex<Emitted>,
     /// Whether events of this attempt were dropped.
-    lost_events: AtomicBool,
+    pub(super) lost_events: AtomicBool,
     /// Most tasks return at once and need none of this.
     scratch: OnceLock<Box<Mutex<Scratch>>>,
     /// The task that made this recorded call.
@@ -63,13 +59,13 @@ pub(crate) enum Identity {
 }
 
 pub(crate) struct Called {
-    ns: Arc<str>,
-    caller: String,
-    index: usize,
+    pub(super) ns: Arc<str>,
+    pub(super) caller: String,
+    pub(super) index: usize,
 }
 
 pub(crate) struct Handler {
-    ns: Arc<str>,
+    pub(super) ns: Arc<str>,
     failed: TaskId,
     path: String,
 }
@@ -85,17 +81,17 @@ pub(in crate::engine) struct Scratch {
     pub(in crate::engine) answers: Vec<Value>,
     pub(in crate::engine) asked: usize,
     pub(in crate::engine) suspension: Suspension,
-    calls: usize,
+    pub(super) calls: usize,
     /// How many graphs this attempt has called.
-    subgraphs: usize,
+    pub(super) subgraphs: usize,
     /// The graphs that were called in all attempts, each with the number of the call in its attempt.
-    called: Vec<(usize, StartValue)>,
+    pub(super) called: Vec<(usize, StartValue)>,
     /// When the task last showed progress, if anybody wants to know.
     progress: Option<Instant>,
     /// What a workflow saved when it last ran.
     previous: Option<Value>,
     /// The room a recorded call takes up among those that may run at the same time.
-    permit: Option<OwnedSemaphorePermit>,
+    pub(super) permit: Option<OwnedSemaphorePermit>,
     /// Answers that were used in this attempt.
     pub(in crate::engine) used: usize,
     /// An answer was forgotten, because it did not fit.
@@ -149,7 +145,7 @@ impl Task {
     }
 
     /// What the task has noted, if it has noted anything.
-    fn noted(&self) -> Option<MutexGuard<'_, Scratch>> {
+    pub(super) fn noted(&self) -> Option<MutexGuard<'_, Scratch>> {
         self.inner.scratch.get().map(|scratch| lock(scratch))
     }
 
@@ -197,12 +193,12 @@ impl Task {
         })
     }
 
-    /// The id of this task: the same when it runs again, another for every other task.
+    /// The id of this task: the same when it runs again, different for every other task.
     pub fn id(&self) -> TaskId {
         self.known().id
     }
 
-    /// The namespace of this task: where graphs that it calls live.
+    /// The namespace of this task, for the subgraphs that it calls.
     #[doc(alias = "checkpoint_ns")]
     pub fn namespace(&self) -> &str {
         &self.known().ns
@@ -213,7 +209,7 @@ impl Task {
     pub(crate) fn parents(&self) -> BTreeMap<String, CheckpointId> {
         let Superstep { setting, checkpoint, .. } = &*self.inner.superstep;
         let mut parents = (*setting.around).clone();
-        if setting.saver.is_none() && !setting.ns.is_empty() {
+        if setting.checkpointer.is_none() && !setting.ns.is_empty() {
             return parents;
         }
         parents.insert(setting.ns.to_string(), *checkpoint);
@@ -254,12 +250,13 @@ impl Task {
         self.inner.superstep.number
     }
 
-    /// A text that is the same each time this task runs, and another for every other task, to hand to the outside world
-    /// with a request that must take effect only once.
+    /// An idempotency key for external services: the same each time this task runs, different for
+    /// every other task.
     ///
-    /// Inside a [recorded call](Self::call_with) it is that of the call. It outlives pauses, failures, crashes and
-    /// retries; only a run that stores nothing until its end ([`Durability::Exit`](crate::Durability::Exit)) begins with
-    /// new ones when it is lost. A branch has keys of its own.
+    /// Inside a [recorded call](Self::call_with) it is the key of the call. It is stable across
+    /// interrupts, failures, crashes and retries, except under
+    /// [`Durability::Exit`](crate::Durability::Exit), where a lost run starts over with new keys. A
+    /// branch has its own keys.
     pub fn idempotency_key(&self) -> String {
         self.id().to_string()
     }
@@ -284,15 +281,15 @@ impl Task {
         self.inner.superstep.setting.store.as_ref()
     }
 
-    /// What the run was given as context, if it was given a `T`.
+    /// The `T` of the run's context, if there is one.
     pub fn context<T: Clone + Send + Sync + 'static>(&self) -> Option<T> {
         self.inner.superstep.setting.run.context.get()
     }
 
-    /// What a workflow saved when it last ran to its end on this thread.
+    /// The saved result of the workflow's last complete run on this thread.
     ///
     /// # Errors
-    /// What was saved is not a `P`.
+    /// The saved result is not a `P`.
     pub fn previous<P: DeserializeOwned>(&self) -> Result<Option<P>, NodeError> {
         let previous = self.noted().and_then(|scratch| scratch.previous.clone());
         match (previous, &self.inner.caller) {
@@ -324,106 +321,12 @@ impl Task {
         Ok(Value::Map(map))
     }
 
-    /// Asks for the run to stop at the next boundary between supersteps. See [`RunControl`](crate::RunControl).
+    /// The control of the run, which can stop it. See [`RunControl`](crate::RunControl).
     pub fn control(&self) -> &crate::RunControl {
         &self.inner.superstep.setting.run.control
     }
 
-    /// Writes to the stream mode `custom`. Does nothing if nobody listens.
-    ///
-    /// A node goes on from an `await` when its events were taken, so a loop that emits much needs one, if only
-    /// [`yield_now`](tokio::task::yield_now). A node that never awaits is stopped another way: if it is
-    /// [spawned](crate::StateGraph::spawned) on a runtime of several threads, this blocks it while 1,024 events wait to be
-    /// taken; otherwise it fails when it has emitted 100,000.
-    #[doc(alias = "get_stream_writer")]
-    pub fn emit<T: Serialize>(&self, value: T) {
-        self.note_progress();
-        let run = &self.inner.superstep.setting.run;
-        if let Some(sink) = run.sink_for(
-            crate::engine::watch::event::Mode::Custom,
-            &self.inner.superstep.setting.emitter.ns,
-        ) {
-            match to_value(&value) {
-                Ok(value) => self.emit_to(sink, Data::Custom(value)),
-                Err(error) => {
-                    tracing::warn!(%error, node = %self.inner.name, "dropped a custom event");
-                }
-            }
-        }
-    }
-
-    /// Writes a chunk of a message to the stream mode `messages`, with where it came from. Waits, or fails the node, as
-    /// [`emit`](Self::emit) does.
-    pub fn emit_message<T: Serialize>(&self, chunk: T) {
-        self.note_progress();
-        let run = &self.inner.superstep.setting.run;
-        if let Some(sink) = run.sink_for(
-            crate::engine::watch::event::Mode::Messages,
-            &self.inner.superstep.setting.emitter.ns,
-        ) {
-            match to_value(&chunk) {
-                Ok(chunk) => {
-                    if let Some(id) = chunk.get("id").and_then(Value::as_str) {
-                        sink.show_message(id);
-                    }
-                    let metadata = self.message_metadata();
-                    let data = Data::Messages(crate::engine::watch::event::MessageEvent {
-                        chunk,
-                        metadata,
-                    });
-                    self.emit_to(sink, data);
-                }
-                Err(error) => {
-                    tracing::warn!(%error, node = %self.inner.name, "dropped a message chunk");
-                }
-            }
-        }
-    }
-
-    fn emit_to(&self, sink: &Sink, data: Data) {
-        if let Err(Full) = sink.emit(&self.inner.emitted, &self.outer_ns(), data)
-            && !self.inner.lost_events.swap(true, Ordering::AcqRel)
-        {
-            tracing::warn!(node = %self.inner.name, "a node emits more than anybody can take");
-            // It may be something that the node has started and not the node itself that emits.
-            self.inner.handover.wake();
-        }
-    }
-
-    /// Whether events were dropped because nobody had a chance to take them.
-    pub(crate) fn has_lost_events(&self) -> bool {
-        self.inner.lost_events.load(Ordering::Acquire)
-    }
-
-    pub(crate) fn message_metadata(&self) -> superstep_checkpoint::Map {
-        let triggers = match &self.inner.identity {
-            Identity::Triggered(node) => {
-                let names = &self.inner.superstep.setting.layout.nodes[*node].trigger_names;
-                names.iter().map(|name| Value::from(&**name)).collect()
-            }
-            _ => vec![Value::from(ids::PUSH)],
-        };
-        let mut metadata = superstep_checkpoint::Map::new();
-        metadata.insert("langgraph_step".into(), Value::from(self.step()));
-        metadata.insert("langgraph_node".into(), Value::from(self.name()));
-        metadata.insert("langgraph_triggers".into(), Value::List(triggers));
-        metadata.insert("langgraph_path".into(), Value::from(self.path()));
-        metadata.insert("langgraph_checkpoint_ns".into(), Value::from(self.namespace()));
-        metadata
-    }
-
-    /// The namespace of the graph this task belongs to, or of the caller of a recorded call.
-    fn outer_ns(&self) -> Arc<str> {
-        match &self.inner.identity {
-            Identity::Called(called) => called.ns.clone(),
-            Identity::Handler(handler) => handler.ns.clone(),
-            Identity::Triggered(_) | Identity::Dispatched(_) => {
-                self.inner.superstep.setting.emitter.ns.clone()
-            }
-        }
-    }
-
-    /// Tells a limit on idle time that the task is getting on.
+    /// Reports progress to a limit on idle time.
     pub fn heartbeat(&self) {
         self.note_progress();
     }
@@ -503,102 +406,11 @@ impl Task {
             .then(|| scratch.answers[..scratch.used.min(scratch.answers.len())].to_vec())
     }
 
-    /// The task of a recorded call made by this one.
-    pub(crate) fn called(&self, name: Arc<str>, index: usize) -> Self {
-        let called = Called { ns: self.namespace_shared(), caller: self.path(), index };
-        let identity = Identity::Called(Box::new(called));
-        Self::new(self.inner.superstep.clone(), name, identity, Some(self.clone()))
-    }
-
     /// The task of the error handler of this one, which has failed.
     pub(crate) fn handled_by(&self, handler: Arc<str>) -> Self {
         let failed = Handler { ns: self.namespace_shared(), failed: self.id(), path: self.path() };
         let identity = Identity::Handler(Box::new(failed));
         Self::new(self.inner.superstep.clone(), handler, identity, None)
-    }
-
-    pub(crate) fn next_call(&self) -> usize {
-        let mut scratch = self.scratch();
-        scratch.calls += 1;
-        scratch.calls - 1
-    }
-
-    /// The place for the next graph that this task calls with this input, and whether an earlier attempt has called it.
-    ///
-    /// A further attempt goes on with a graph that it calls with the same input; with another input it is another call.
-    pub(crate) fn next_subgraph(&self, input: &StartValue) -> (Arc<str>, bool) {
-        let mut scratch = self.scratch();
-        let call = scratch.subgraphs;
-        scratch.subgraphs += 1;
-        let same = |(nth, before): &(usize, StartValue)| *nth == call && before.is_same(input);
-        let known = scratch.called.iter().position(same);
-        let number = known.unwrap_or(scratch.called.len());
-        if known.is_none() {
-            scratch.called.push((call, input.clone()));
-        }
-        let place = match number {
-            0 => self.namespace_shared(),
-            number => format!("{}{}{number}", self.namespace(), ids::LEVEL).into(),
-        };
-        (place, known.is_some())
-    }
-
-    /// Counts something the task has to wait for before it can be dropped.
-    pub(crate) fn enter(&self) -> Inflight {
-        self.inner.handover.enter();
-        Inflight(self.clone())
-    }
-
-    /// Whether something the task has started still runs.
-    pub(crate) fn is_waited_for(&self) -> bool {
-        self.inner.handover.is_waited_for()
-    }
-
-    pub(crate) fn stored(&self) -> Record {
-        self.inner.superstep.record(self.id())
-    }
-
-    /// How this call failed when its caller ran before.
-    ///
-    /// Its failure may have led the caller elsewhere, so it is a result like any other. But if it led to the failure of the
-    /// caller, to run the caller again is to try the call again.
-    pub(crate) fn failed_before(&self) -> Option<NodeError> {
-        let error = self.stored().error?;
-        let mut caller = self.inner.caller.as_ref();
-        while let Some(task) = caller {
-            let failed = task.stored().error.filter(|error| !error.starts_with("CancelledError"));
-            if failed.is_some() || task.attempt() > 1 {
-                return None;
-            }
-            caller = task.inner.caller.as_ref();
-        }
-        Some(NodeError::from_stored(error))
-    }
-
-    /// Lets the call go on when there is room for it. A call that makes calls itself takes up no room.
-    pub(crate) async fn take_room(&self) {
-        let Some(room) = &self.inner.superstep.setting.room else { return };
-        if let Some(caller) = &self.inner.caller {
-            caller.leave_room();
-        }
-        if let Ok(permit) = room.clone().acquire_owned().await {
-            self.scratch().permit = Some(permit);
-        }
-    }
-
-    pub(crate) fn leave_room(&self) {
-        if let Some(mut scratch) = self.noted() {
-            scratch.permit = None;
-        }
-    }
-}
-
-/// Something a task has started that has not ended yet.
-pub(crate) struct Inflight(Task);
-
-impl Drop for Inflight {
-    fn drop(&mut self) {
-        self.0.inner.handover.leave();
     }
 }
 

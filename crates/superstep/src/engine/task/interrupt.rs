@@ -14,7 +14,7 @@ use crate::engine::stored::ids;
 use crate::engine::task::handle::{Refusal, Scratch, Task};
 use crate::error::NodeError;
 
-/// A question that is about to be asked, made by [`Task::interrupt`]. Await it for the answer.
+/// A question, made by [`Task::interrupt`]. Await it for the answer.
 #[must_use = "nothing is asked until this is awaited"]
 pub struct Asking<A> {
     task: Task,
@@ -26,9 +26,9 @@ pub struct Asking<A> {
 }
 
 impl<A> Asking<A> {
-    /// Describes the answer to whoever shows the question: a JSON schema, kept and shown as it is.
+    /// Attaches a JSON schema of the answer, which is stored and shown with the question.
     ///
-    /// If it cannot be turned into data, the question is not asked and the node fails.
+    /// If it cannot be serialized, the node fails.
     pub fn schema(mut self, schema: impl Serialize) -> Self {
         match to_value(&schema) {
             Ok(schema) => self.schema = Some(schema),
@@ -39,7 +39,7 @@ impl<A> Asking<A> {
         self
     }
 
-    /// As [`schema`](Self::schema), with the schema that the type of the answer has.
+    /// As [`schema`](Self::schema), with the schema of the answer's type.
     #[cfg(feature = "schemars")]
     pub fn with_schema(self) -> Self
     where
@@ -66,14 +66,16 @@ impl<A> fmt::Debug for Asking<A> {
 }
 
 impl Task {
-    /// Asks a question and waits for the answer, however long that takes.
+    /// Asks a question and waits for the answer, which may come in another process.
     ///
     /// Without an answer, the question is recorded, the run ends with
-    /// [`Outcome::Interrupted`](crate::Outcome::Interrupted), and this node is dropped where it stands. When the thread is
-    /// resumed, the node runs again from its first line and each question takes the answer of its position.
+    /// [`Outcome::Interrupted`](crate::Outcome::Interrupted), and the node's future is dropped.
+    /// When the thread is resumed, the node runs again from its first line and each question takes
+    /// the answer of its position.
     ///
-    /// There is no error to catch: nothing a node does with errors or time limits makes a question disappear. An answer
-    /// that is no `A` is refused to whoever gave it, and the question stays open.
+    /// An interrupt is not an error: error handling or time limits in the node cannot swallow it.
+    /// If the answer is not an `A`, the run that gave it fails with
+    /// [`RunError::Resume`](crate::RunError::Resume), and the question stays open.
     pub fn interrupt<A: DeserializeOwned>(&self, question: impl Serialize) -> Asking<A> {
         Asking {
             task: self.clone(),
@@ -110,7 +112,8 @@ impl Task {
                         "the answer to question {index} of node `{}` does not fit: {error}",
                         self.name()
                     );
-                    // The question stays open: the answer is forgotten, and whoever gave it is told.
+                    // The question stays open: the answer is forgotten, and the caller that gave it
+                    // is told.
                     scratch.answers.truncate(index);
                     scratch.forgot = true;
                     scratch.suspension.refused = Some(Refusal::Answer(text));
@@ -149,8 +152,8 @@ impl Task {
         Refusal::Question { node: self.inner.name.clone(), task: self.id(), error }
     }
 
-    /// Takes the answers that were stored, and those that this run was given for the next questions: a graph that is not
-    /// stored begins anew, and may have asked several times before.
+    /// Takes the answers that were stored, and those that this run was given for the next
+    /// questions: a graph that is not stored starts over, and may have asked several times before.
     fn load_answers(&self, scratch: &mut Scratch) {
         if scratch.loaded {
             return;
@@ -167,7 +170,7 @@ impl Task {
         while let Some(answer) = run.take_answer(&next(&scratch.answers)) {
             scratch.answers.push(answer);
         }
-        if scratch.answers.len() == stored && superstep.setting.saver.is_none() {
+        if scratch.answers.len() == stored && superstep.setting.checkpointer.is_none() {
             // Another engine gives the questions of such a graph new ids each time.
             let id = next(&scratch.answers);
             scratch.answers.extend(run.take_sole_answer(self.namespace(), &id));

@@ -1,8 +1,9 @@
-//! Running a graph inside a task of another graph.
+//! Running a subgraph of another graph.
 
 use std::sync::Arc;
 
-use crate::engine::drive::driver::{Caller, Finish, How, Input, Opening, drive};
+use crate::engine::drive::driver::{Finish, How, drive};
+use crate::engine::drive::opening::{Caller, Input, Opening};
 use crate::engine::kernel::compiled::{Compiled, Memory};
 use crate::engine::kernel::head::StartValue;
 use crate::engine::step::superstep::Superstep;
@@ -12,10 +13,10 @@ use crate::error::RunError;
 use crate::node::Target;
 
 impl Task {
-    /// Runs a graph as part of this task and returns its last state.
+    /// Runs a graph as part of this task and returns its final state.
     ///
-    /// If the graph stops before its end (to ask, at a breakpoint, to drain, or with a command for the graph around it),
-    /// this task stops with it, and the future never completes.
+    /// If the graph stops early (interrupted, at a breakpoint, drained, or with a command for its
+    /// parent), this task stops with it, and the future never completes.
     pub(crate) async fn run_graph(
         &self,
         graph: Arc<Compiled>,
@@ -27,13 +28,13 @@ impl Task {
         superstep.setting.run.context.check(&graph.layout)?;
         let (inside, called_before) = self.next_subgraph(&input);
         let inherited = superstep.setting.inside.clone();
-        let own = || graph.saver.clone().filter(|_| superstep.setting.run.thread.is_some());
-        let (ns, saver) = match graph.memory {
+        let own = || graph.checkpointer.clone().filter(|_| superstep.setting.run.thread.is_some());
+        let (ns, checkpointer) = match graph.memory {
             Memory::PerCall => (inside, inherited.or_else(own)),
             Memory::PerThread => (ids::without_task_ids(&inside).into(), inherited.or_else(own)),
             Memory::Nothing => (inside, None),
         };
-        // A further attempt of the task goes on with the graph where the failed one left it.
+        // A further attempt of the task continues with the graph where the failed one left it.
         let resuming = if called_before {
             Some(true)
         } else if self.attempt() > 1 {
@@ -43,7 +44,7 @@ impl Task {
         };
         let opening = Opening {
             run: superstep.setting.run.clone(),
-            saver,
+            checkpointer,
             ns,
             shown: None,
             parents: Arc::new(self.parents()),
@@ -103,7 +104,7 @@ impl Task {
         let Superstep { setting, resuming, .. } = &*self.inner.superstep;
         let mut callers = std::iter::successors(Some(self), |task| task.inner.caller.as_ref());
         // A graph that is not stored has checkpoints of the same names each time it runs.
-        setting.saver.is_some()
+        setting.checkpointer.is_some()
             && setting.run.replay().is_none()
             && *resuming != Some(true)
             && callers.all(|task| task.attempt() == 1)

@@ -66,7 +66,7 @@ impl Emitter {
     }
 
     /// # Errors
-    /// What was written cannot be made data.
+    /// What was written cannot be serialized.
     pub(crate) fn update(
         &self,
         task: &Task,
@@ -134,7 +134,7 @@ impl Emitter {
     }
 
     /// # Errors
-    /// What was written cannot be made data.
+    /// What was written cannot be serialized.
     pub(crate) fn task_end(
         &self,
         task: &Task,
@@ -170,7 +170,7 @@ impl Emitter {
     }
 }
 
-/// Something that cannot be made data, and so cannot be shown.
+/// Something that cannot be serialized, and so cannot be shown.
 pub(crate) struct Unshown {
     what: String,
     why: String,
@@ -184,7 +184,7 @@ impl Unshown {
     /// The failure of the node with this name, whose output it is.
     pub(crate) fn in_output_of(self, node: &str) -> RunError {
         let Self { what, why } = self;
-        let message = format!("what node `{node}` wrote cannot be made data, at {what}: {why}");
+        let message = format!("what node `{node}` wrote cannot be serialized, at {what}: {why}");
         RunError::InvalidUpdate { message, code: None }
     }
 }

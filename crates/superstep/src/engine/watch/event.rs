@@ -14,7 +14,7 @@ use crate::engine::watch::outcome::Outcome;
 use crate::error::NodeError;
 use crate::state::Row;
 
-/// What a stream is asked to yield.
+/// What a stream yields.
 #[doc(alias = "stream_mode")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -63,11 +63,12 @@ impl Mode {
     }
 }
 
-/// One thing that happened in a run that returns `O`.
+/// An event of a run that returns `O`.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Event<O = Infallible> {
-    /// The graph it happened in: empty for the outermost, else the namespace of a subgraph, level by level.
+    /// The graph of the event: empty for the outermost, else the namespace of a subgraph, level by
+    /// level.
     pub ns: Vec<String>,
     /// What happened.
     pub data: Data<O>,
@@ -94,10 +95,10 @@ impl<O> Event<O> {
 }
 
 impl<O: Serialize> Event<O> {
-    /// The payload as data: in the form the reference gives it, or the outcome as it is serialized.
+    /// The payload as data: in LangGraph's form, or the serialized outcome.
     ///
     /// # Errors
-    /// The state has a value that cannot be made data.
+    /// The state has a value that cannot be serialized.
     pub fn to_value(&self) -> Result<Value, Error> {
         self.data.to_value()
     }
@@ -123,7 +124,7 @@ impl Event {
 
 /// The payload of an [`Event`] of a run that returns `O`.
 ///
-/// Without a type parameter it is what happens inside a run, and never an outcome.
+/// Without a type parameter it is an event inside a run, never an outcome.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Data<O = Infallible> {
@@ -151,7 +152,7 @@ impl<O: Serialize> Data<O> {
     /// The payload as data.
     ///
     /// # Errors
-    /// The state has a value that cannot be made data.
+    /// The state has a value that cannot be serialized.
     pub fn to_value(&self) -> Result<Value, Error> {
         self.value_with(to_value)
     }
@@ -190,7 +191,7 @@ pub struct ValuesEvent {
 impl ValuesEvent {
     /// The state itself, if this event is from a graph over `S`.
     ///
-    /// Whoever keeps it while the run goes on makes the next superstep clone the state once.
+    /// If it is kept while the run continues, the next superstep clones the state once.
     pub fn state<S: Any + Send + Sync>(&self) -> Option<Arc<S>> {
         self.row.cells().clone().downcast().ok()
     }
@@ -198,13 +199,13 @@ impl ValuesEvent {
     /// The channels that have a value, as data.
     ///
     /// # Errors
-    /// One of them cannot be made data.
+    /// One of them cannot be serialized.
     pub fn to_value(&self) -> Result<Value, Error> {
         let mut filled = self.keys.iter().filter(|at| self.filled[**at]);
         let name = |at: &usize| &self.layout.channels[*at].name;
         let value = |at: &usize| {
             self.row.value(*at).map_err(|error| {
-                Error::codec(format_args!("channel `{}` cannot be made data: {error}", name(at)))
+                Error::codec(format_args!("channel `{}` cannot be serialized: {error}", name(at)))
             })
         };
         let asked = Value::List(self.interrupts.iter().map(interrupt_value).collect());
@@ -244,7 +245,7 @@ pub enum UpdatesEvent {
         node: Arc<str>,
         /// The task.
         task: TaskId,
-        /// What the task was dispatched with: the beginning of it as JSON, at most 80 characters.
+        /// The argument of the dispatch: at most 80 characters of its JSON.
         arg: Option<Arc<str>>,
         /// The update; null if it wrote nothing. Several writes to one channel give a list of maps.
         update: Value,
@@ -276,13 +277,13 @@ impl UpdatesEvent {
     }
 }
 
-/// A chunk of a message, and where it came from.
+/// A chunk of a message, and its origin.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct MessageEvent {
     /// The chunk, or the whole message.
     pub chunk: Value,
-    /// The node, superstep and task it came from.
+    /// The node, superstep and task of its origin.
     pub metadata: Map,
 }
 
@@ -376,7 +377,7 @@ impl DebugEvent {
     /// The event as data.
     ///
     /// # Errors
-    /// A checkpoint in it has a value that cannot be made data.
+    /// A checkpoint in it has a value that cannot be serialized.
     pub fn to_value(&self) -> Result<Value, Error> {
         let payload = self.payload.value_with(|_| Ok(Value::Null))?;
         Ok(Value::Map(Map::from_iter([

@@ -1,6 +1,6 @@
 //! Telling readers of streams and operators what happens: events, their queue, spans.
 //!
-//! Changes nothing it tells of.
+//! Changes nothing it tells of. Of `outside` it knows the types that a look returns, which events carry, too.
 
 pub(in crate::engine) mod emit;
 pub(in crate::engine) mod event;

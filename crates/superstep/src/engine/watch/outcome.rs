@@ -16,15 +16,15 @@ use crate::engine::watch::event::interrupt_value;
 pub enum Outcome<O> {
     /// Nothing is left to run.
     Done(O),
-    /// The run stopped to ask, or at a breakpoint.
+    /// The run was interrupted by a question, or stopped at a breakpoint.
     #[doc(alias = "GraphInterrupt")]
     Interrupted(Interrupted<O>),
-    /// The run was asked to stop, for this reason; it goes on with no input.
+    /// The run was drained, for this reason; the thread continues with no input.
     Drained(Arc<str>),
 }
 
 impl<O> Outcome<O> {
-    /// The result of a run that is done.
+    /// The result, if the run is done.
     pub fn done(self) -> Option<O> {
         match self {
             Self::Done(output) => Some(output),
@@ -43,7 +43,7 @@ impl<O> Outcome<O> {
         }
     }
 
-    /// What was asked, if the run stopped to ask.
+    /// The questions, if the run was interrupted.
     pub fn interrupted(self) -> Option<Interrupted<O>> {
         match self {
             Self::Interrupted(asked) => Some(asked),
@@ -79,7 +79,7 @@ impl<O: Serialize> Serialize for Outcome<O> {
     }
 }
 
-/// The questions of a run that stopped to ask, in the order of their tasks. None at a breakpoint.
+/// The questions of an interrupted run, in the order of their tasks. Empty at a breakpoint.
 #[derive(Clone, Debug)]
 pub struct Interrupted<O> {
     pub(crate) questions: Vec<Interrupt>,
@@ -87,10 +87,10 @@ pub struct Interrupted<O> {
 }
 
 impl<O> Interrupted<O> {
-    /// The state so far, with what tasks of the open superstep have finished.
+    /// The state so far, including finished tasks of the open superstep.
     ///
-    /// A graph has one always. A [workflow](crate::func) has what it returned when it last ran to its end on this thread,
-    /// and `None` before.
+    /// A graph always has one. A [workflow](crate::func) has the result of its last complete run on
+    /// this thread, if there is one.
     pub fn state(&self) -> Option<&O> {
         self.state.as_ref()
     }

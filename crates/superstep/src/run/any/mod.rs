@@ -1,7 +1,7 @@
-//! Graphs without the type of their state: JSON in, JSON out.
+//! Graphs without their state type: JSON in, JSON out.
 //!
-//! Programs that hold graphs of several types under names, such as a server, use an [`AnyGraph`]. It runs the same engine as
-//! the typed face: only the conversion at both ends is here.
+//! Programs that hold graphs of several types by name, such as a server, use an [`AnyGraph`]. It
+//! runs on the same engine as the typed API; only the conversions are here.
 
 mod request;
 mod run;
@@ -27,7 +27,7 @@ use crate::error::RunError;
 use crate::graph::{CompiledGraph, Drawing};
 use crate::state::{Schema, State, Writes};
 
-/// Stands for the state type of a graph whose type is not known. A graph under this type is never asked for its state.
+/// A placeholder for the unknown state type. The state of such a graph is never accessed.
 struct Unknown;
 
 impl State for Unknown {
@@ -44,7 +44,7 @@ impl State for Unknown {
     }
 }
 
-/// A compiled graph without the type of its state. Cheap to clone.
+/// A compiled graph without its state type. Cheap to clone.
 ///
 /// ```
 /// use serde_json::json;
@@ -96,8 +96,8 @@ impl fmt::Debug for AnyGraph {
 }
 
 impl AnyGraph {
-    /// Whether every node finds the context it asks for: what the graph was given, and what is read from JSON
-    /// ([`with_json_context`](CompiledGraph::with_json_context)). Whoever takes in graphs asks this first.
+    /// Checks that every node gets the context it needs: from the graph, or from JSON
+    /// ([`with_json_context`](CompiledGraph::with_json_context)). Call it before you serve a graph.
     ///
     /// # Errors
     /// Something is missing; the text names each node and type.
@@ -107,10 +107,10 @@ impl AnyGraph {
         })
     }
 
-    /// Keeps threads in this saver.
+    /// Stores threads with this checkpointer.
     #[must_use]
-    pub fn with_checkpointer(self, saver: AnyCheckpointer) -> Self {
-        Self { graph: self.graph.with_any_checkpointer(saver) }
+    pub fn with_checkpointer(self, checkpointer: AnyCheckpointer) -> Self {
+        Self { graph: self.graph.with_any_checkpointer(checkpointer) }
     }
 
     /// Gives nodes this long-term memory.
@@ -119,9 +119,9 @@ impl AnyGraph {
         Self { graph: self.graph.with_any_store(store) }
     }
 
-    /// The saver that threads are kept in, if there is one.
+    /// The checkpointer, if there is one.
     pub fn checkpointer(&self) -> Option<&AnyCheckpointer> {
-        self.graph.inner().saver.as_ref()
+        self.graph.inner().checkpointer.as_ref()
     }
 
     /// The names of the nodes.
@@ -135,13 +135,13 @@ impl AnyGraph {
         Drawing::of(self.graph.inner(), depth)
     }
 
-    /// The JSON Schemas of what goes in and comes out.
+    /// The JSON Schemas of input, output, state and context.
     pub fn schemas(&self) -> Schemas {
         let contexts = self.graph.context.json_schemas();
         Schemas::of(&self.graph.inner().layout, contexts)
     }
 
-    /// The schemas of the graphs inside, by the name of the node, level by level with `|` between them.
+    /// The schemas of the subgraphs, by the name of the node, level by level with `|` between them.
     pub fn subgraphs(&self, recurse: bool) -> Vec<(String, Schemas)> {
         schemas::inside(self.graph.inner(), "", recurse)
     }
@@ -157,7 +157,7 @@ impl AnyGraph {
     }
 }
 
-/// A thread of an [`AnyGraph`]. Cheap to clone; nothing is read before it is used.
+/// A thread of an [`AnyGraph`]. Cheap to clone; nothing is read until it is used.
 #[derive(Clone, Debug)]
 pub struct AnyThread {
     thread: Thread<Unknown, ()>,
@@ -180,10 +180,10 @@ impl AnyThread {
         AnyRun::new(self.thread.target().clone(), request)
     }
 
-    /// Looks at the thread. [`RawSnapshot::to_json`] gives LangGraph's form of it.
+    /// Reads the state of the thread. [`RawSnapshot::to_json`] converts it to LangGraph's form.
     ///
     /// # Errors
-    /// The graph has no checkpointer, it failed, or the checkpoint is not there.
+    /// The graph has no checkpointer, it failed, or the checkpoint does not exist.
     pub async fn state(&self, subgraphs: bool) -> Result<RawSnapshot, RunError> {
         self.thread.get_state().subgraphs(subgraphs).raw().await
     }

@@ -12,12 +12,14 @@ use crate::node::{Dispatch, Goto};
 use crate::run::input::{Input, InputKind};
 use crate::run::options::RunOptions;
 
-/// A run of an [`AnyGraph`](super::AnyGraph), asked for in JSON.
+/// The request for a run of an [`AnyGraph`](super::AnyGraph), in JSON.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The input. Keys that are no channels are ignored, as the reference does. None, or null, goes on where the thread is.
+    /// The input. Unknown keys are ignored, as in LangGraph. With `None` or null the thread
+    /// continues where it is.
     pub input: Option<Json>,
-    /// A command: `{"resume", "update", "goto"}`, each of them optional. It wins over an input.
+    /// A command: `{"resume", "update", "goto"}`, each of them optional. It takes precedence over
+    /// an input.
     ///
     /// `resume` answers the open question, or, as an object whose keys are ids of questions, each of those. `goto` is the name
     /// of a node, `{"node", "input"}`, or a list of these.
@@ -26,13 +28,13 @@ pub struct Request {
     pub context: Json,
     /// Which events are wanted.
     pub modes: Vec<Mode>,
-    /// Whether events of graphs inside tasks are wanted too.
+    /// Whether to include events of subgraphs.
     pub subgraphs: bool,
-    /// When what the run does is stored.
+    /// When the run stores its progress.
     pub durability: Durability,
-    /// Lets the run be asked to stop.
+    /// Connects the run to a control that can stop it.
     pub control: RunControl,
-    /// How many supersteps the run may take.
+    /// The maximum number of supersteps of the run.
     pub recursion_limit: Option<u64>,
     /// Stops before these nodes; unknown names are ignored.
     pub interrupt_before: Option<BreakAt>,

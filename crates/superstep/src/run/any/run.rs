@@ -14,9 +14,10 @@ use crate::engine::{Finish, How, Layout, Reader, Sink};
 use crate::engine::{Interrupted, Outcome};
 use crate::error::RunError;
 use crate::node::BoxFuture;
+use crate::run::driven::{Driven, Yield};
 use crate::run::options::Target;
 
-/// What an [`AnyRun`] yields.
+/// An event of an [`AnyRun`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum AnyEvent {
@@ -25,32 +26,29 @@ pub enum AnyEvent {
     Data {
         /// The mode the event belongs to.
         mode: Mode,
-        /// The graph it happened in: empty for the outermost, else the namespace of a subgraph, level by level.
+        /// The graph of the event: empty for the outermost, else the namespace of a subgraph, level
+        /// by level.
         ns: Vec<String>,
-        /// What happened, in the form that LangGraph's clients know.
+        /// The payload, in the form that LangGraph's clients know.
         data: Json,
     },
-    /// How the run ended. The last event of a run that did not fail.
+    /// The outcome. The last event of a run that did not fail.
     Outcome(Outcome<Json>),
 }
 
 /// A run of an [`AnyGraph`](super::AnyGraph), event by event. The last event is the outcome; an error is the last item.
 ///
-/// The run goes on only while it is polled. Dropping it stops the run: what was stored stays. For a run that goes on by
-/// itself and may have several readers, see [`spawn`](Self::spawn).
+/// The run makes progress only while it is polled. Dropping it stops the run; what was stored
+/// stays. For a background run with any number of readers, see [`spawn`](Self::spawn).
 #[must_use = "a run does nothing until its events are taken"]
 pub struct AnyRun {
-    phase: Phase,
+    driven: Driven<Ready, Outcome<Json>>,
 }
 
 type Driving = BoxFuture<Result<Outcome<Json>, RunError>>;
 
-enum Phase {
-    Ready(Box<(Target<Unknown, ()>, Request)>),
-    Running { run: Driving, events: Reader },
-    Ended { events: Option<Reader>, end: Box<Result<Outcome<Json>, RunError>> },
-    Over,
-}
+/// Where the graph runs, and what was asked for.
+type Ready = (Target<Unknown, ()>, Request);
 
 impl fmt::Debug for AnyRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -60,7 +58,7 @@ impl fmt::Debug for AnyRun {
 
 impl AnyRun {
     pub(super) fn new(target: Target<Unknown, ()>, request: Request) -> Self {
-        Self { phase: Phase::Ready(Box::new((target, request))) }
+        Self { driven: Driven::Ready(Box::new((target, request))) }
     }
 
     /// The next event; nothing after the outcome or an error.
@@ -68,15 +66,15 @@ impl AnyRun {
         std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
     }
 
-    /// Lets the run go on by itself, on the runtime this is called in. Any number of readers can follow it.
+    /// Spawns the run on the current runtime. Any number of readers can follow it.
     pub fn spawn(self) -> SharedRun {
         SharedRun::new(self)
     }
 
-    fn start(target: Target<Unknown, ()>, request: Request) -> Phase {
+    fn start((target, request): Ready) -> Driven<Ready, Outcome<Json>> {
         match Self::prepare(target, &request) {
-            Ok((run, sink)) => Phase::Running { run, events: Reader::new(sink) },
-            Err(error) => Phase::Ended { events: None, end: Box::new(Err(error)) },
+            Ok((run, sink)) => Driven::Running { run, events: Reader::new(sink) },
+            Err(error) => Driven::failed(error),
         }
     }
 
@@ -113,39 +111,11 @@ impl Stream for AnyRun {
     type Item = Result<AnyEvent, RunError>;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let this = self.get_mut();
-        loop {
-            match &mut this.phase {
-                Phase::Ready(_) => {
-                    if let Phase::Ready(ready) = std::mem::replace(&mut this.phase, Phase::Over) {
-                        this.phase = Self::start(ready.0, ready.1);
-                    }
-                }
-                Phase::Running { run, events } => {
-                    if let Poll::Ready(event) = events.poll_next(cx) {
-                        return Poll::Ready(Some(shape::event(&event)));
-                    }
-                    let Poll::Ready(end) = run.as_mut().poll(cx) else {
-                        return events.poll_next(cx).map(|event| Some(shape::event(&event)));
-                    };
-                    if let Phase::Running { events, .. } =
-                        std::mem::replace(&mut this.phase, Phase::Over)
-                    {
-                        this.phase = Phase::Ended { events: Some(events), end: Box::new(end) };
-                    }
-                }
-                Phase::Ended { events, .. } => {
-                    if let Some(event) = events.as_ref().and_then(Reader::pop) {
-                        return Poll::Ready(Some(shape::event(&event)));
-                    }
-                    let Phase::Ended { end, .. } = std::mem::replace(&mut this.phase, Phase::Over)
-                    else {
-                        return Poll::Ready(None);
-                    };
-                    return Poll::Ready(Some(end.map(AnyEvent::Outcome)));
-                }
-                Phase::Over => return Poll::Ready(None),
-            }
-        }
+        self.get_mut().driven.poll_next(cx, Self::start).map(|next| {
+            next.map(|next| match next {
+                Yield::Event(event) => shape::event(&event),
+                Yield::End(ended) => ended.map(AnyEvent::Outcome),
+            })
+        })
     }
 }

@@ -7,17 +7,18 @@ use crate::engine::Layout;
 
 /// The JSON Schemas of a graph.
 ///
-/// They come from the types of the fields, as serde reads them: `{}` stands for a type that serde says nothing of.
+/// They are derived from the types of the fields through serde: `{}` is the schema of a type about
+/// which serde reveals nothing.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Schemas {
-    /// What a run may be given.
+    /// The input of a run.
     pub input: Json,
     /// What a run returns.
     pub output: Json,
     /// The state.
     pub state: Json,
-    /// What the graph reads from the context of a run; none if it reads nothing.
+    /// The context that the graph reads from JSON, if any.
     pub context: Option<Json>,
 }
 
@@ -51,7 +52,7 @@ fn object(layout: &Layout, channels: &[usize], updates: bool) -> Json {
     with_titles(json!({ "title": &*layout.name, "type": "object", "properties": properties }))
 }
 
-/// Names the properties as forms show them: `model_name` is `Model Name`.
+/// Gives properties the titles that forms show: `model_name` is `Model Name`.
 fn with_titles(mut schema: Json) -> Json {
     for (name, property) in schema["properties"].as_object_mut().into_iter().flatten() {
         if let Json::Object(property) = property {
@@ -69,7 +70,7 @@ fn title(name: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// The schemas of the graphs inside.
+/// The schemas of the subgraphs.
 pub(super) fn inside(graph: &Arc<Compiled>, around: &str, recurse: bool) -> Vec<(String, Schemas)> {
     let mut found = Vec::new();
     for node in &graph.layout.nodes {

@@ -8,7 +8,7 @@ use crate::error::RunError;
 
 type Item = Result<AnyEvent, RunError>;
 
-/// A run that goes on by itself, whether anybody reads it or not. Cheap to clone.
+/// A run in the background, with any number of readers. Cheap to clone.
 ///
 /// All events of the run are kept in memory while a clone or a reader lives, so that each reader sees all of them. To end the
 /// run early, use the [`RunControl`](crate::RunControl) of its request: dropping this does not stop it.
@@ -41,7 +41,7 @@ impl SharedRun {
         let kept = Arc::downgrade(&log);
         tokio::spawn(async move {
             while let Some(event) = run.next().await {
-                // Nobody is left who could read it.
+                // No reader is left.
                 let Some(log) = kept.upgrade() else { continue };
                 let events = {
                     let mut events = crate::engine::lock(&log.events);

@@ -14,6 +14,7 @@ use superstep_checkpoint::{Map, Value};
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[doc(alias = "ToolNode")]
+#[doc(alias = "create_react_agent")]
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ToolCall {
@@ -151,7 +152,7 @@ fn take_type(map: &mut Map, kind: &str) -> Option<()> {
 
 /// A type that is read from a list of maps all of which have its form.
 pub(super) trait OfMap: Sized {
-    /// What the type is, for errors.
+    /// The name of the type, for errors.
     const WHAT: &'static str;
 
     fn of_map(map: Map) -> Option<Self>;

@@ -12,10 +12,10 @@ use super::{Chunk, InvalidToolCall, Message, Role, ToolCall, ToolCallChunk, Tool
 pub struct MergeError(pub(super) String);
 
 impl Message {
-    /// A piece of what a model is saying.
+    /// A chunk of a model's answer.
     ///
-    /// Pieces are merged with [`merge`](Self::merge), and [`into_message`](Self::into_message) makes the message of them. A
-    /// `Messages` field does the latter by itself.
+    /// Merge chunks with [`merge`](Self::merge); [`into_message`](Self::into_message) completes the
+    /// message. A `Messages` field does the latter by itself.
     ///
     /// ```
     /// use superstep::state::{Message, ToolCallChunk};
@@ -66,16 +66,17 @@ impl Message {
         self.chunk.get_or_insert_default()
     }
 
-    /// Adds the next piece of the same message to this one.
+    /// Appends the next chunk of the same message.
     ///
-    /// As LangChain does it: texts are joined, content blocks and pieces of tool calls with the same `index` are merged, maps
-    /// are merged, token counts are added up. What has come of the tool calls so far is in `tool_calls`, and in
-    /// `invalid_tool_calls` what is no JSON even if it is completed. An id that a provider gave is kept before one that
-    /// LangChain made. Other than there, the name and the extra fields of this piece stay.
+    /// As LangChain does it: texts are joined, content blocks and pieces of tool calls with the
+    /// same `index` are merged, maps are merged, token counts are added up. What has come of the
+    /// tool calls so far is in `tool_calls`, and in `invalid_tool_calls` what is not JSON even if
+    /// it is completed. An id that a provider gave is kept before one that LangChain made. Other
+    /// than there, the name and the extra fields of this piece stay.
     ///
     /// # Errors
-    /// One of the two is no piece, they are of different roles, or they contradict each other; this one may have been changed
-    /// in part then.
+    /// One of the two is not a chunk, their roles differ, or they contradict each other; this
+    /// message may then be partly changed.
     pub fn merge(&mut self, piece: Self) -> Result<(), MergeError> {
         self.check_merge(&piece)?;
         let Self { content, additional_kwargs, response_metadata, chunk, .. } = piece;
@@ -222,7 +223,8 @@ impl Message {
         }
     }
 
-    /// The message that these pieces are, as far as they have come. A message that is no piece is returned as it is.
+    /// Converts the merged chunks to a message. A message that is not a chunk is returned
+    /// unchanged.
     #[must_use]
     #[doc(alias = "message_chunk_to_message")]
     pub fn into_message(mut self) -> Self {

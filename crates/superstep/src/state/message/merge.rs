@@ -125,7 +125,7 @@ fn merge_block(items: &mut Vec<Value>, mut block: Map) -> Result<(), MergeError>
     };
     let Some(Value::Map(mut value)) = block.shift_remove("value") else {
         return Err(MergeError(
-            "the `value` of a block of the type `non_standard` is no map".to_owned(),
+            "the `value` of a block of the type `non_standard` is not a map".to_owned(),
         ));
     };
     value.shift_remove("type");

@@ -1,4 +1,4 @@
-//! Messages of a conversation with a model, as LangChain has them.
+//! Messages of a conversation with a model, compatible with LangChain's.
 
 mod calls;
 mod chunk;
@@ -26,12 +26,12 @@ pub const REMOVE_ALL: &str = "__remove_all__";
 
 /// A message of a conversation with a model.
 ///
-/// It holds all that LangChain's message classes hold, fields that are not known here included, and is stored as an object of
-/// its class. So a list of messages goes from LangGraph to superstep and back without a change.
+/// It holds all fields of LangChain's message classes, unknown fields included, and is stored as an
+/// object of its class. A list of messages passes from LangGraph to superstep and back unchanged.
 ///
-/// As JSON it is what LangChain's `model_dump` gives. It is also read from the other forms that `add_messages` takes: a text
-/// (which a person said), a pair of role and content, a map with `role` or `type` and `content`, and LangChain's
-/// `{"lc": 1, "type": "constructor", ...}`.
+/// As JSON it is what LangChain's `model_dump` returns. It is also read from the other forms that
+/// `add_messages` takes: a text (which a person said), a pair of role and content, a map with
+/// `role` or `type` and `content`, and LangChain's `{"lc": 1, "type": "constructor", ...}`.
 ///
 /// ```
 /// use superstep::state::{Message, Role, ToolCall};
@@ -52,25 +52,25 @@ pub const REMOVE_ALL: &str = "__remove_all__";
 pub struct Message {
     /// The text, or a list of content blocks.
     pub content: Value,
-    /// What a provider adds beside the content.
+    /// Additional data of the provider.
     pub additional_kwargs: Map,
-    /// What a provider says about its answer.
+    /// The provider's metadata about the response.
     pub response_metadata: Map,
-    /// Who speaks. It says which of the fields below are stored.
+    /// The role of the speaker. It decides which of the fields below are stored.
     pub role: Role,
     /// A name for the speaker; of a function message, the function.
     pub name: Option<String>,
-    /// Tells messages apart; given when the message is written, if it has none.
+    /// The id of the message, assigned when the message is written if it has none.
     pub id: Option<String>,
     /// Tool calls the model asks for.
     pub tool_calls: Vec<ToolCall>,
     /// Tool calls of the model that cannot be made, because their arguments are not JSON.
     pub invalid_tool_calls: Vec<InvalidToolCall>,
-    /// How many tokens the model has read and written.
+    /// Token counts.
     pub usage_metadata: Option<Map>,
     /// The call that a tool message answers.
     pub tool_call_id: Option<String>,
-    /// What a tool has made that is not for the model.
+    /// Output of the tool that is not sent to the model.
     pub artifact: Value,
     /// Whether the tool call succeeded.
     pub status: ToolStatus,
@@ -84,7 +84,7 @@ pub struct Message {
     class: Option<Box<(String, String)>>,
 }
 
-/// What a piece of a message has beside the message.
+/// The additional fields of a chunk.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Chunk {
@@ -100,25 +100,25 @@ impl Message {
         Self { role: role.into(), content: content.into(), ..Self::default() }
     }
 
-    /// What a person said.
+    /// A message of a person.
     #[doc(alias = "HumanMessage")]
     pub fn human(content: impl Into<Value>) -> Self {
         Self::new(Role::Human, content)
     }
 
-    /// What a model said.
+    /// A message of a model.
     #[doc(alias = "AIMessage")]
     pub fn ai(content: impl Into<Value>) -> Self {
         Self::new(Role::Ai, content)
     }
 
-    /// What the model is told before the conversation.
+    /// A system message: instructions to the model.
     #[doc(alias = "SystemMessage")]
     pub fn system(content: impl Into<Value>) -> Self {
         Self::new(Role::System, content)
     }
 
-    /// What a tool answered to a call.
+    /// The result of a tool call.
     #[doc(alias = "ToolMessage")]
     pub fn tool(call: impl Into<String>, content: impl Into<Value>) -> Self {
         Self { tool_call_id: Some(call.into()), ..Self::new(Role::Tool, content) }
@@ -130,7 +130,7 @@ impl Message {
         Self { id: Some(id.into()), ..Self::new(Role::Remove, "") }
     }
 
-    /// A request to remove all messages that were there before. What comes after it in the same update stays.
+    /// A request to remove all earlier messages. Messages after it in the same update stay.
     pub fn remove_all() -> Self {
         Self::remove(REMOVE_ALL)
     }
@@ -179,7 +179,7 @@ impl Message {
         }
     }
 
-    /// Whether this is a piece of a message that is still being streamed.
+    /// Whether this is a chunk of a streamed message.
     pub fn is_chunk(&self) -> bool {
         self.chunk.is_some()
     }

@@ -400,7 +400,7 @@ impl<'de> Reading<'de> {
 
 fn unknown_role(name: &str) -> String {
     format!(
-        "`{name}` is no role of a message; use `user`, `assistant`, `system`, `developer`, `tool` or `function`"
+        "`{name}` is not a role of a message; use `user`, `assistant`, `system`, `developer`, `tool` or `function`"
     )
 }
 

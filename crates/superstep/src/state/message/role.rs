@@ -1,6 +1,6 @@
 use std::fmt;
 
-/// Who speaks in a [`Message`](super::Message): which of LangChain's message classes it is.
+/// The role of a [`Message`](super::Message), which determines its LangChain class.
 ///
 /// A role compares equal to its name: `message.role == "human"`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -11,17 +11,17 @@ pub enum Role {
     Human,
     /// A model.
     Ai,
-    /// Whoever set the conversation up.
+    /// The system prompt.
     System,
     /// A tool, with the answer to a call.
     Tool,
     /// A function, with its result; what tools were called before.
     Function,
-    /// Nobody: it asks for the message with its id to be removed.
+    /// No speaker: the message asks to remove the message with its id.
     Remove,
-    /// Somebody else, by the name that the model's provider has for the role.
+    /// Another role, by the provider's name for it.
     Chat(String),
-    /// A class of messages of somebody's own, by its `type`.
+    /// A user-defined message class, by its `type`.
     Other(String),
 }
 
@@ -128,7 +128,7 @@ impl fmt::Display for Role {
     }
 }
 
-/// The role with this name; a name that LangChain has no class for is one of somebody's own.
+/// The role with this name; a name that LangChain has no class for is one defined by the user.
 impl From<&str> for Role {
     fn from(name: &str) -> Self {
         Self::of_name(name).unwrap_or_else(|| Self::Other(name.to_owned()))

@@ -95,7 +95,9 @@ fn what_is_no_message_is_refused() {
     let refused = |json: serde_json::Value| {
         serde_json::from_value::<Message>(json).expect_err("no message").to_string()
     };
-    assert!(refused(json!({ "role": "critic", "content": "no" })).contains("`critic` is no role"));
+    assert!(
+        refused(json!({ "role": "critic", "content": "no" })).contains("`critic` is not a role")
+    );
     assert!(refused(json!({ "content": "hi" })).contains("needs `type` or `role`"));
     assert!(refused(json!({ "type": "ai" })).contains("the message of `ai` has no `content`"));
     let document = Blob::new(

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use superstep_checkpoint::object::{self, ObjectDeserializer};
 use uuid::Uuid;
 
-/// An item that can be told from others by an id.
+/// An item with an id.
 ///
 /// Implement it for your own message type to use it with [`Messages`](crate::state::Messages).
 pub trait Identified: Clone + Send + Sync + 'static {
@@ -19,17 +19,17 @@ pub trait Identified: Clone + Send + Sync + 'static {
     /// Gives it an id.
     fn set_id(&mut self, id: String);
 
-    /// Whether this asks for the item with the same id to be removed.
+    /// Whether this is a request to remove the item with the same id.
     fn removes(&self) -> bool {
         false
     }
 
-    /// Whether this asks for all items that came before it to be removed.
+    /// Whether this is a request to remove all earlier items.
     fn removes_all(&self) -> bool {
         false
     }
 
-    /// What is written to a list if this is: of a message that is still being streamed, what there is of it.
+    /// The item that is stored: a chunk of a message becomes a message.
     #[must_use]
     fn into_whole(self) -> Self {
         self
@@ -42,7 +42,7 @@ pub trait Identified: Clone + Send + Sync + 'static {
 /// same list.
 #[derive(Clone)]
 pub struct MessageUpdate<M> {
-    /// With each message, whether its id was made here, so that no message of the list can have it.
+    /// Each message, and whether its id was generated here, so that it cannot be in the list.
     messages: Vec<(M, bool)>,
 }
 
@@ -114,7 +114,7 @@ impl<M: Identified> MessageUpdate<M> {
         }
     }
 
-    /// Refuses to remove what is not there.
+    /// Refuses to remove what does not exist.
     pub(in crate::state) fn check(&self, list: &[M]) -> Result<(), String> {
         let removes = |(message, _): &(M, bool)| message.removes();
         if !self.messages.iter().any(removes) || self.removes_all() {

@@ -1,5 +1,6 @@
 //! Edges, routers, dispatches, joins.
 
+use superstep::Join;
 use superstep::prelude::*;
 
 use super::{App, Book, Graph, chain, compiled, fan, line, note};
@@ -15,6 +16,7 @@ pub(crate) fn all() -> Vec<Box<dyn Play>> {
         Box::new(workload("a fan-out of spawned nodes", spawned)),
         Box::new(workload("two diamonds", diamonds)),
         Box::new(workload("a join of ways of different length", uneven)),
+        Box::new(workload("a join of two of three, two turns", two_of_three).turns(2)),
         Box::new(workload("a loop by a router", || compiled(looped(6)))),
         Box::new(workload("a loop by commands", by_command)),
         Box::new(workload("a long loop", || compiled(looped(12)))),
@@ -58,6 +60,15 @@ fn diamonds() -> App {
         .add_edge("c", "d")
         .add_edge("c", "e")
         .add_edge(["d", "e"], "f");
+    compiled(graph)
+}
+
+fn two_of_three() -> App {
+    let graph = chain(&["a", "b", "c", "d"])
+        .add_node("fast", note("fast"))
+        .add_node("joined", note("joined"))
+        .add_edge(START, "fast")
+        .add_edge(Join::at_least(2, ["fast", "b", "d"]), "joined");
     compiled(graph)
 }
 
@@ -127,8 +138,9 @@ fn beside() -> App {
     let graph = workers(fan(&["a", "b"], "c"))
         .add_node("spread", || spread(2))
         .destinations(["worker"])
+        .add_node("d", note("d"))
         .add_edge(START, "spread")
-        .add_edge("spread", "b");
+        .add_edge("spread", "d");
     compiled(graph)
 }
 

@@ -28,7 +28,7 @@ pub(crate) fn all() -> Vec<Box<dyn Play>> {
 /// A state with a channel of each kind that is stored.
 #[derive(State, Clone, Debug, Default, PartialEq)]
 pub(crate) struct Book {
-    /// Stores what was added, and all of it now and then.
+    /// Stores what was added, and all of it occasionally.
     #[channel(reduce = Append)]
     pub(crate) lines: Vec<String>,
     /// The same, with all of it every other time.

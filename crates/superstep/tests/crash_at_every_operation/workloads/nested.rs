@@ -1,4 +1,4 @@
-//! Graphs inside nodes, with every kind of memory.
+//! Subgraphs, with every kind of memory.
 
 use superstep::Memory;
 use superstep::prelude::*;
@@ -117,7 +117,7 @@ fn failing() -> Graph {
         .add_edge("x", "y")
 }
 
-/// What is new in the graph inside goes to the graph around it.
+/// What is new in the subgraph goes to its parent graph.
 fn enter(book: &Book) -> super::BookUpdate {
     Book::update().lines([format!("entered with {}", book.lines.len())])
 }
@@ -197,7 +197,7 @@ fn deep_memories_ask() -> App {
     compiled(graph)
 }
 
-/// The first attempt fails in the middle of the graph inside.
+/// The first attempt fails in the middle of the subgraph.
 fn tried(memory: Memory) -> App {
     let graph = Graph::new()
         .add_node("inner", compiled(failing().memory(memory)).as_node(enter, leave))

@@ -83,7 +83,7 @@ fn stopped() -> App {
             }
             let control = task.control().clone();
             task.call("once", || async { Ok::<_, NodeError>(()) }).await.ok();
-            // The first time, nothing that runs comes to its end.
+            // The first time, nothing that runs comes to completion.
             if task.context::<crate::workload::World>().is_some_and(|world| world.tried("b") < 2) {
                 control.stop_now("now");
                 tokio::time::sleep(std::time::Duration::from_secs(600)).await;

@@ -89,7 +89,7 @@ pub(crate) fn says(text: impl ToString, parts: &[&str]) {
     }
 }
 
-/// The same graph with a saver that keeps everything in memory.
+/// The same graph with a checkpointer that keeps everything in memory.
 pub(crate) fn kept(graph: StateGraph<Notes>) -> CompiledGraph<Notes> {
     graph.compile().expect("a graph that compiles").with_checkpointer(MemorySaver::new())
 }

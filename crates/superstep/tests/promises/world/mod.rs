@@ -1,11 +1,11 @@
-//! What the tests of the promises share: a small state, a world that nodes act on, and a saver that fails on demand.
+//! What the tests of the promises share: a small state, a world that nodes act on, and a checkpointer that fails on demand.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use superstep::checkpoint::{
-    CheckpointId, Checkpointer, DeltaHistory, Error, Interrupt, Put, Query, Stored, TaskWrites,
+    AnyCheckpointer, CheckpointId, CheckpointerLayer, Error, Interrupt, Put, StorageId, Stored,
+    TaskWrites,
 };
 use superstep::prelude::*;
 use superstep::{CompiledGraph, Snapshot, Thread};
@@ -67,7 +67,7 @@ impl World {
     }
 }
 
-/// The graph with a saver in memory and the world as context.
+/// The graph with a checkpointer in memory and the world as context.
 pub(crate) fn in_memory<S: State, O>(
     graph: CompiledGraph<S, O>,
     world: &World,
@@ -75,7 +75,7 @@ pub(crate) fn in_memory<S: State, O>(
     graph.with_checkpointer(MemorySaver::new()).with_context(world.clone())
 }
 
-/// The outcome of a run that must end: one that waits for ever, or is woken for ever, is a failure.
+/// The outcome of a run that must end: one that waits forever, or is woken forever, is a failure.
 pub(crate) async fn settles<T>(run: impl IntoFuture<Output = T>) -> T {
     let mut run = std::pin::pin!(run.into_future());
     let mut polls = 0;
@@ -88,7 +88,7 @@ pub(crate) async fn settles<T>(run: impl IntoFuture<Output = T>) -> T {
     tokio::time::timeout(limit, counted).await.expect("the run waits for ever")
 }
 
-/// The result of a run that is done.
+/// The result, if the run is done.
 pub(crate) fn done<O: std::fmt::Debug>(outcome: Result<Outcome<O>, RunError>) -> O {
     match outcome {
         Ok(Outcome::Done(output)) => output,
@@ -159,10 +159,10 @@ pub(crate) async fn checkpoints<S: State, O: Send + 'static>(thread: &Thread<S, 
     thread.get_state_history().raw().await.expect("history").len()
 }
 
-/// A saver in memory that stores nothing while it is told to fail, and notes what is looked for.
+/// A checkpointer in memory that stores nothing while it is told to fail, and notes what is looked for.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Watched {
-    pub(crate) inner: MemorySaver,
+    inner: AnyCheckpointer,
     pub(crate) writes_fail: Arc<AtomicBool>,
     pub(crate) checkpoints_fail: Arc<AtomicBool>,
     pub(crate) looks_inside_fail: Arc<AtomicBool>,
@@ -195,7 +195,20 @@ fn full() -> Error {
     Error::backend("cannot store", "the disk is full")
 }
 
-impl Checkpointer for Watched {
+impl CheckpointerLayer for Watched {
+    fn inner(&self) -> &AnyCheckpointer {
+        &self.inner
+    }
+
+    /// Each of them stands for another process.
+    fn storage(&self) -> Option<StorageId> {
+        None
+    }
+
+    fn in_order(&self) -> bool {
+        false
+    }
+
     async fn put(&self, put: Put) -> Result<(), Error> {
         self.put_all(vec![put]).await
     }
@@ -239,23 +252,5 @@ impl Checkpointer for Watched {
         }
         self.looked_for.lock().unwrap_or_else(PoisonError::into_inner).push(ns.to_owned());
         self.inner.get(thread, ns, id).await
-    }
-
-    async fn list(&self, query: Query) -> Result<Vec<Stored>, Error> {
-        self.inner.list(query).await
-    }
-
-    async fn delta_history(
-        &self,
-        thread: &str,
-        ns: &str,
-        id: CheckpointId,
-        channels: &[Arc<str>],
-    ) -> Result<BTreeMap<Arc<str>, DeltaHistory>, Error> {
-        self.inner.delta_history(thread, ns, id, channels).await
-    }
-
-    async fn delete_thread(&self, thread: &str) -> Result<(), Error> {
-        self.inner.delete_thread(thread).await
     }
 }

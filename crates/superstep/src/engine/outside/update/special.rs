@@ -84,13 +84,13 @@ impl Updater<'_> {
         };
         let (step, parent) = (stored.metadata.step + 1, stored.parent);
         let updates = updates_of_copy(values, self.graph.layout.lenient)?;
-        let Self { graph, saver, ids, thread, ns, .. } = self;
+        let Self { graph, checkpointer, ids, thread, ns, .. } = self;
         self.force_snapshots();
         let copy = self.put(Source::Fork, step, parent, Vec::new()).await?;
         if updates.is_empty() {
             return Ok(copy);
         }
-        let updater = Updater::load(graph, saver, ids, thread, ns, Some(copy)).await?;
+        let updater = Updater::load(graph, checkpointer, ids, thread, ns, Some(copy)).await?;
         updater.written_by_nodes(updates).await
     }
 }

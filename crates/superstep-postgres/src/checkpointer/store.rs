@@ -1,41 +1,42 @@
 //! Storing checkpoints and writes.
 //!
-//! Everything a call stores goes in one statement, whose first parts decide whether the rest does anything. Before it, in
-//! the same transaction, locks are taken: a statement sees what was committed when it began, so it must begin when the
-//! lock is held. Everybody who touches a thread has its lock, shared, so that whoever deletes or copies it can have it
-//! alone; whoever compares something has that of the namespace too, alone.
+//! A call stores everything in one statement, whose first parts decide whether the rest has an
+//! effect. Before it, the transaction takes locks: a statement sees what was committed when it
+//! began, so it must begin while the lock is held. Every access to a thread takes its lock shared,
+//! so that deleting or copying the thread can take it exclusively; a comparison also takes the lock
+//! of the namespace exclusively.
 //!
 //! The statements here decide everything and say why they refuse. What a superstep stores is tried with [`plain`] ones before.
 
 use superstep_checkpoint::{CheckpointId, Error, Put, TaskWrites, wire};
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
 
 use super::plain;
 use super::read::column;
-use super::rows::{BlobRows, Sheet, WriteRows};
+use super::rows::{Sheet, WriteRows};
 use crate::db::{Attempt, Db, Statement};
 use crate::failure::Failure;
+use crate::named::statement;
 use crate::text::check_text;
 
 pub(super) const LOCK_THREAD: &str = "SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 1))";
 pub(super) const LOCK_NAMESPACE: &str =
     "SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 1)),
     pg_advisory_xact_lock(hashtextextended($1, hashtextextended($2, 2)))";
-/// For whoever changes a thread as a whole.
+/// For operations on a whole thread.
 pub(super) const LOCK_WHOLE_THREAD: &str = "SELECT pg_advisory_xact_lock(hashtextextended(t, 1)) FROM (SELECT DISTINCT unnest($1::text[]) AS t ORDER BY t) s";
 
-/// The writes of tasks ($4 to $10) beside checkpoint $3 and what they expect ($11 to $14), as named parts.
+/// The writes of tasks beside a checkpoint and what they expect, as named parts.
 macro_rules! given_writes {
     () => {
         "given AS MATERIALIZED (
-            SELECT * FROM unnest($5::text[], $6::text[], $7::int4[], $8::text[], $9::text[], $10::bytea[])
+            SELECT * FROM unnest($tasks::text[], $paths::text[], $slots::int4[], $channels::text[], $types::text[], $blobs::bytea[])
                 AS g(task_id, task_path, idx, channel, type, blob)
         ), overtaken AS (
             SELECT min(e.nth)::int4 AS nth
-            FROM unnest($11::text[], $12::int4[], $13::text[], $14::bytea[]) WITH ORDINALITY
+            FROM unnest($expected_tasks::text[], $expected_slots::int4[], $expected_types::text[], $expected_blobs::bytea[]) WITH ORDINALITY
                 AS e(task_id, idx, type, blob, nth)
-            LEFT JOIN checkpoint_writes w ON w.thread_id = $1 AND w.checkpoint_ns = $2 AND w.checkpoint_id = $3
+            LEFT JOIN checkpoint_writes w ON w.thread_id = $thread AND w.checkpoint_ns = $ns AND w.checkpoint_id = $beside
                 AND w.task_id = e.task_id AND w.idx = e.idx
             WHERE w.type IS DISTINCT FROM e.type OR w.blob IS DISTINCT FROM e.blob
         ), "
@@ -48,57 +49,108 @@ macro_rules! store_writes {
     () => {
         "cleared AS (
             DELETE FROM checkpoint_writes w USING gate
-            WHERE gate.go AND w.thread_id = $1 AND w.checkpoint_ns = $2 AND w.checkpoint_id = $3
-                AND w.task_id = ANY($4::text[])
+            WHERE gate.go AND w.thread_id = $thread AND w.checkpoint_ns = $ns AND w.checkpoint_id = $beside
+                AND w.task_id = ANY($cleared::text[])
                 AND NOT EXISTS (SELECT FROM given g WHERE g.task_id = w.task_id AND g.idx = w.idx)
         ), added AS (
             INSERT INTO checkpoint_writes
                 (thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, blob)
-            SELECT $1, $2, $3, g.task_id, g.task_path, g.idx, g.channel, g.type, g.blob FROM given g, gate WHERE gate.go
+            SELECT $thread, $ns, $beside, g.task_id, g.task_path, g.idx, g.channel, g.type, g.blob FROM given g, gate WHERE gate.go
             ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id, task_id, idx) DO UPDATE
             SET task_path = EXCLUDED.task_path, channel = EXCLUDED.channel, type = EXCLUDED.type, blob = EXCLUDED.blob
-            WHERE EXCLUDED.idx < 0 OR EXCLUDED.task_id = ANY($4::text[])
+            WHERE EXCLUDED.idx < 0 OR EXCLUDED.task_id = ANY($cleared::text[])
         ) "
     };
 }
 
-const PUT_WRITES: &str = concat!(
+statement! {
+    /// Stores writes beside a checkpoint.
+    struct PutWrites {
+        thread: TEXT,
+        ns: TEXT,
+        beside: TEXT,
+        cleared: TEXT_ARRAY,
+        tasks: TEXT_ARRAY,
+        paths: TEXT_ARRAY,
+        slots: INT4_ARRAY,
+        channels: TEXT_ARRAY,
+        types: TEXT_ARRAY,
+        blobs: BYTEA_ARRAY,
+        expected_tasks: TEXT_ARRAY,
+        expected_slots: INT4_ARRAY,
+        expected_types: TEXT_ARRAY,
+        expected_blobs: BYTEA_ARRAY,
+    }
+    concat!(
     "WITH ",
     given_writes!(),
     "gate AS MATERIALIZED (
         SELECT *, there AND overtaken IS NULL AS go FROM (
             SELECT EXISTS (
-                    SELECT FROM checkpoints WHERE thread_id = $1 AND checkpoint_ns = $2 AND checkpoint_id = $3
+                    SELECT FROM checkpoints WHERE thread_id = $thread AND checkpoint_ns = $ns AND checkpoint_id = $beside
                 ) AS there,
                 (SELECT nth FROM overtaken) AS overtaken
         ) seen
     ), ",
     store_writes!(),
     "SELECT there, overtaken, pg_current_xact_id()::xid::text AS xact FROM gate"
-);
+)
+}
 
-const PUT: &str = concat!(
+statement! {
+    /// Stores a checkpoint. The one beside which its writes stand is its parent.
+    struct PutOne {
+        thread: TEXT,
+        ns: TEXT,
+        beside: TEXT,
+        cleared: TEXT_ARRAY,
+        tasks: TEXT_ARRAY,
+        paths: TEXT_ARRAY,
+        slots: INT4_ARRAY,
+        channels: TEXT_ARRAY,
+        types: TEXT_ARRAY,
+        blobs: BYTEA_ARRAY,
+        expected_tasks: TEXT_ARRAY,
+        expected_slots: INT4_ARRAY,
+        expected_types: TEXT_ARRAY,
+        expected_blobs: BYTEA_ARRAY,
+        id: TEXT,
+        head: TEXT,
+        again: BOOL,
+        has_writes: BOOL,
+        needed_channels: TEXT_ARRAY,
+        needed_versions: TEXT_ARRAY,
+        rowless_channels: TEXT_ARRAY,
+        rowless_versions: TEXT_ARRAY,
+        value_channels: TEXT_ARRAY,
+        value_versions: TEXT_ARRAY,
+        value_types: TEXT_ARRAY,
+        value_blobs: BYTEA_ARRAY,
+        checkpoint: TEXT,
+        metadata: TEXT,
+    }
+    concat!(
     "WITH ",
     given_writes!(),
     "gate AS MATERIALIZED (
-        SELECT *, (there AND NOT $17 OR NOT there AND head IS NOT DISTINCT FROM $16)
+        SELECT *, (there AND NOT $again OR NOT there AND head IS NOT DISTINCT FROM $head)
             AND parent_there AND overtaken IS NULL AND NOT rows_missing AS go
         FROM (
             SELECT (
-                    SELECT checkpoint_id FROM checkpoints WHERE thread_id = $1 AND checkpoint_ns = $2
+                    SELECT checkpoint_id FROM checkpoints WHERE thread_id = $thread AND checkpoint_ns = $ns
                     ORDER BY checkpoint_id DESC LIMIT 1
                 ) AS head,
                 EXISTS (
-                    SELECT FROM checkpoints WHERE thread_id = $1 AND checkpoint_ns = $2 AND checkpoint_id = $15
+                    SELECT FROM checkpoints WHERE thread_id = $thread AND checkpoint_ns = $ns AND checkpoint_id = $id
                 ) AS there,
-                NOT $18 OR EXISTS (
-                    SELECT FROM checkpoints WHERE thread_id = $1 AND checkpoint_ns = $2 AND checkpoint_id = $3
+                NOT $has_writes OR EXISTS (
+                    SELECT FROM checkpoints WHERE thread_id = $thread AND checkpoint_ns = $ns AND checkpoint_id = $beside
                 ) AS parent_there,
                 (SELECT nth FROM overtaken) AS overtaken,
                 EXISTS (
-                    SELECT FROM unnest($19::text[], $20::text[]) AS n(channel, version)
+                    SELECT FROM unnest($needed_channels::text[], $needed_versions::text[]) AS n(channel, version)
                     WHERE NOT EXISTS (
-                        SELECT FROM checkpoint_blobs b WHERE b.thread_id = $1 AND b.checkpoint_ns = $2
+                        SELECT FROM checkpoint_blobs b WHERE b.thread_id = $thread AND b.checkpoint_ns = $ns
                             AND b.channel = n.channel AND b.version = n.version
                     )
                 ) AS rows_missing
@@ -106,30 +158,31 @@ const PUT: &str = concat!(
     ), ",
     store_writes!(),
     ", unblobbed AS (
-        DELETE FROM checkpoint_blobs b USING gate, unnest($21::text[], $22::text[]) AS n(channel, version)
-        WHERE gate.go AND gate.there AND b.thread_id = $1 AND b.checkpoint_ns = $2
+        DELETE FROM checkpoint_blobs b USING gate, unnest($rowless_channels::text[], $rowless_versions::text[]) AS n(channel, version)
+        WHERE gate.go AND gate.there AND b.thread_id = $thread AND b.checkpoint_ns = $ns
             AND b.channel = n.channel AND b.version = n.version
     ), blobbed AS (
         INSERT INTO checkpoint_blobs (thread_id, checkpoint_ns, channel, version, type, blob)
-        SELECT $1, $2, n.channel, n.version, n.type, n.blob
-        FROM gate, unnest($23::text[], $24::text[], $25::text[], $26::bytea[]) AS n(channel, version, type, blob)
+        SELECT $thread, $ns, n.channel, n.version, n.type, n.blob
+        FROM gate, unnest($value_channels::text[], $value_versions::text[], $value_types::text[], $value_blobs::bytea[]) AS n(channel, version, type, blob)
         WHERE gate.go
         ON CONFLICT (thread_id, checkpoint_ns, channel, version) DO UPDATE
         SET type = EXCLUDED.type, blob = EXCLUDED.blob
     ), stored AS (
         INSERT INTO checkpoints (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, checkpoint, metadata)
-        SELECT $1, $2, $15, $3, $27::text::jsonb, $28::text::jsonb FROM gate WHERE gate.go
+        SELECT $thread, $ns, $id, $beside, $checkpoint::text::jsonb, $metadata::text::jsonb FROM gate WHERE gate.go
         ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id) DO UPDATE
         SET parent_checkpoint_id = EXCLUDED.parent_checkpoint_id, checkpoint = EXCLUDED.checkpoint,
             metadata = EXCLUDED.metadata
     )
     SELECT go, head, there, parent_there, overtaken, rows_missing FROM gate"
-);
+)
+}
 
 /// Stores checkpoints, all of them or none.
 ///
-/// If the connection is lost, nobody knows whether they were stored; then they are asked for by their ids, and stored if they
-/// are not there.
+/// If the connection is lost, it is unknown whether they were stored; then they are looked up by
+/// their ids, and stored if they are missing.
 pub(super) async fn put_all(db: &Db, puts: &[Put]) -> Result<(), Error> {
     let mut sheets = match puts {
         [] => return Ok(()),
@@ -140,13 +193,16 @@ pub(super) async fn put_all(db: &Db, puts: &[Put]) -> Result<(), Error> {
         Ok(true) => return Ok(()),
         Ok(false) | Err(Failure::Undone(_)) => Attempt::First,
         Err(Failure::Lost(_)) => Attempt::Again,
-        Err(failure) => return Err(told(&sheets[0], failure)),
+        Err(failure) => return Err(told_of_all(&sheets, failure)),
     };
     loop {
         let sent = send_all(db, &sheets, before).await;
-        let Some(nth) = sent.map_err(|failure| told(&sheets[0], failure))?? else { return Ok(()) };
+        let Some(nth) = sent.map_err(|failure| told_of_all(&sheets, failure))?? else {
+            return Ok(());
+        };
         // As in `put_sheet`: each of them lacks rows once at most.
-        let rows = &mut sheets[nth].rows;
+        let lacking = sheets.get_mut(nth);
+        let rows = &mut lacking.ok_or_else(|| Error::invalid("no such checkpoint was sent"))?.rows;
         let needed = std::mem::take(&mut rows.needed);
         rows.blobs.append(needed);
     }
@@ -166,7 +222,8 @@ async fn send_all(
         let all: Vec<_> = locks.iter().chain(&puts).collect();
         let (open, answers) = db.open(&all).await?;
         for (nth, sheet) in sheets.iter().enumerate() {
-            let row = only_row(&answers[..=locks.len() + nth])?;
+            let row = answers.get(..=locks.len().saturating_add(nth)).unwrap_or_default();
+            let row = only_row(row)?;
             let refused = match judge_put(sheet.put, again, row) {
                 Ok(false) => continue,
                 Ok(true) => Ok(Some(nth)),
@@ -181,7 +238,7 @@ async fn send_all(
     .await
 }
 
-/// The locks of the namespaces, in an order in which nobody waits for somebody who waits in turn.
+/// The locks of the namespaces, in an order that avoids deadlocks.
 pub(super) fn locks<'a>(sheets: &'a [Sheet<'_>]) -> Vec<Statement<'a>> {
     let mut sheets: Vec<_> = sheets.iter().collect();
     sheets.sort_by_key(|sheet| (sheet.thread, sheet.ns));
@@ -193,8 +250,8 @@ pub(super) fn locks<'a>(sheets: &'a [Sheet<'_>]) -> Vec<Statement<'a>> {
 
 /// Stores a checkpoint.
 ///
-/// If the connection is lost, nobody knows whether it was stored; then it is asked for by its id, and stored if it is not
-/// there.
+/// If the connection is lost, it is unknown whether the checkpoint was stored; then it is looked up
+/// by its id, and stored if it is missing.
 pub(super) async fn put(db: &Db, put: &Put) -> Result<(), Error> {
     put_sheet(db, &mut Sheet::new(put)?, Attempt::First).await
 }
@@ -202,12 +259,19 @@ pub(super) async fn put(db: &Db, put: &Put) -> Result<(), Error> {
 async fn put_sheet(db: &Db, sheet: &mut Sheet<'_>, before: Attempt) -> Result<(), Error> {
     let sent = send(db, sheet, before).await;
     if sent.map_err(|failure| told(sheet, failure))?? {
-        // The other engine stored values in the checkpoint that have rows here.
+        // LangGraph stored values in the checkpoint that have rows here.
         let needed = std::mem::take(&mut sheet.rows.needed);
         sheet.rows.blobs.append(needed);
         send(db, sheet, before).await.map_err(|failure| told(sheet, failure))??;
     }
     Ok(())
+}
+
+fn told_of_all(sheets: &[Sheet<'_>], failure: Failure) -> Error {
+    match sheets.first() {
+        Some(sheet) => told(sheet, failure),
+        None => failure.told_of_change(|| "store no checkpoints".to_owned()),
+    }
 }
 
 fn told(sheet: &Sheet<'_>, failure: Failure) -> Error {
@@ -232,23 +296,39 @@ async fn send(db: &Db, sheet: &Sheet<'_>, before: Attempt) -> Result<Result<bool
 
 fn put_statement<'a>(sheet: &'a Sheet<'_>, again: &'a bool) -> Statement<'a> {
     let Sheet { put, thread, ns, id, parent, head, writes, rows } = sheet;
-    let BlobRows { channels, versions, types, blobs } = &rows.blobs;
     let has_writes: &bool = if put.writes.is_empty() { &false } else { &true };
-    bind_writes(Statement::new(PUT).text(thread).text(ns).text(parent), writes)
-        .text(id)
-        .text(head)
-        .bind(again, Type::BOOL)
-        .bind(has_writes, Type::BOOL)
-        .texts(&rows.needed.channels)
-        .texts(&rows.needed.versions)
-        .texts(&rows.rowless.0)
-        .texts(&rows.rowless.1)
-        .texts(channels)
-        .texts(versions)
-        .texts(types)
-        .bind(blobs, Type::BYTEA_ARRAY)
-        .text(&rows.checkpoint)
-        .text(&rows.metadata)
+    let expected = &writes.expected;
+    PutOne {
+        thread,
+        ns,
+        beside: parent,
+        cleared: &writes.cleared,
+        tasks: &writes.tasks,
+        paths: &writes.paths,
+        slots: &writes.slots,
+        channels: &writes.channels,
+        types: &writes.types,
+        blobs: &writes.blobs,
+        expected_tasks: &expected.tasks,
+        expected_slots: &expected.slots,
+        expected_types: &expected.types,
+        expected_blobs: &expected.blobs,
+        id,
+        head,
+        again,
+        has_writes,
+        needed_channels: &rows.needed.channels,
+        needed_versions: &rows.needed.versions,
+        rowless_channels: &rows.rowless.0,
+        rowless_versions: &rows.rowless.1,
+        value_channels: &rows.blobs.channels,
+        value_versions: &rows.blobs.versions,
+        value_types: &rows.blobs.types,
+        value_blobs: &rows.blobs.blobs,
+        checkpoint: &rows.checkpoint,
+        metadata: &rows.metadata,
+    }
+    .into()
 }
 
 fn judge_put(put: &Put, again: bool, row: &Row) -> Result<bool, Error> {
@@ -270,7 +350,7 @@ fn judge_put(put: &Put, again: bool, row: &Row) -> Result<bool, Error> {
     column(row, "rows_missing")
 }
 
-/// Stores writes beside a checkpoint.
+/// Stores writes with a checkpoint.
 pub(super) async fn put_writes(
     db: &Db,
     thread: &str,
@@ -294,7 +374,24 @@ pub(super) async fn put_writes(
     }
     let (thread, ns) = (&thread, &ns);
     let compares = !writes.expected.tasks.is_empty();
-    let statement = &bind_writes(Statement::new(PUT_WRITES).text(thread).text(ns).text(id), writes);
+    let expected = &writes.expected;
+    let statement = &PutWrites {
+        thread,
+        ns,
+        beside: id,
+        cleared: &writes.cleared,
+        tasks: &writes.tasks,
+        paths: &writes.paths,
+        slots: &writes.slots,
+        channels: &writes.channels,
+        types: &writes.types,
+        blobs: &writes.blobs,
+        expected_tasks: &expected.tasks,
+        expected_slots: &expected.slots,
+        expected_types: &expected.types,
+        expected_blobs: &expected.blobs,
+    }
+    .into();
     let lock = if compares {
         &Statement::new(LOCK_NAMESPACE).text(thread).text(ns)
     } else {
@@ -324,18 +421,33 @@ pub(super) async fn put_writes(
     done.map_err(failed)
 }
 
-/// Whether the writes of a call are in the slots it compared, and this transaction put them there. Numbers of transactions are
-/// used again after a crash if nothing of them had reached the disk, so the number alone would not tell.
-const CLAIMED: &str = "SELECT EXISTS (
-        SELECT FROM unnest($5::text[], $6::int4[]) AS e(task_id, idx)
-        JOIN unnest($7::text[], $8::int4[], $9::text[], $10::bytea[]) AS g(task_id, idx, type, blob)
+statement! {
+    /// Whether the slots have the writes of a call, and this transaction stored them. Numbers of
+    /// transactions are used again after a crash if nothing of them had reached the disk, so the
+    /// number alone would not tell.
+    struct Claimed {
+        thread: TEXT,
+        ns: TEXT,
+        beside: TEXT,
+        transaction: TEXT,
+        expected_tasks: TEXT_ARRAY,
+        expected_slots: INT4_ARRAY,
+        tasks: TEXT_ARRAY,
+        slots: INT4_ARRAY,
+        types: TEXT_ARRAY,
+        blobs: BYTEA_ARRAY,
+    }
+    "SELECT EXISTS (
+        SELECT FROM unnest($expected_tasks::text[], $expected_slots::int4[]) AS e(task_id, idx)
+        JOIN unnest($tasks::text[], $slots::int4[], $types::text[], $blobs::bytea[]) AS g(task_id, idx, type, blob)
             ON g.task_id = e.task_id AND g.idx = e.idx
-        JOIN checkpoint_writes w ON w.thread_id = $1 AND w.checkpoint_ns = $2 AND w.checkpoint_id = $3
+        JOIN checkpoint_writes w ON w.thread_id = $thread AND w.checkpoint_ns = $ns AND w.checkpoint_id = $beside
             AND w.task_id = g.task_id AND w.idx = g.idx AND w.type = g.type AND w.blob = g.blob
-        WHERE w.xmin::text = $4
-    ) AS claimed";
+        WHERE w.xmin::text = $transaction
+    ) AS claimed"
+}
 
-/// Writes that expect something, and where they go.
+/// Conditional writes.
 struct Claim<'a> {
     lock: &'a Statement<'a>,
     statement: &'a Statement<'a>,
@@ -347,8 +459,9 @@ struct Claim<'a> {
 
 /// Stores writes that expect something, so that the same writes a second time do not find what they expect.
 ///
-/// The number of the transaction is known before it is committed. If the connection is lost then, it is looked up whether
-/// that transaction wrote what is there; if it is lost earlier, nothing became of it.
+/// The number of the transaction is known before it commits. If the connection is lost afterwards,
+/// a lookup finds whether that transaction made the stored writes; if it is lost earlier, the
+/// transaction had no effect.
 async fn claim(
     db: &Db,
     claim: &Claim<'_>,
@@ -374,20 +487,23 @@ async fn claim(
     .await
 }
 
-/// Whether a transaction whose `COMMIT` was sent did what it was to do. The lock is only had when it has ended.
+/// Whether a transaction whose `COMMIT` was sent took effect. The lock is granted only after it has
+/// ended.
 async fn claimed(db: &Db, claim: &Claim<'_>, number: &String) -> Result<bool, Failure> {
-    let WriteRows { tasks, slots, types, blobs, expected, .. } = claim.writes;
-    let statement = &Statement::new(CLAIMED)
-        .text(claim.thread)
-        .text(claim.ns)
-        .text(claim.checkpoint)
-        .text(number)
-        .texts(&expected.tasks)
-        .bind(&expected.slots, Type::INT4_ARRAY)
-        .texts(tasks)
-        .bind(slots, Type::INT4_ARRAY)
-        .texts(types)
-        .bind(blobs, Type::BYTEA_ARRAY);
+    let writes = claim.writes;
+    let statement = &Claimed {
+        thread: claim.thread,
+        ns: claim.ns,
+        beside: claim.checkpoint,
+        transaction: number,
+        expected_tasks: &writes.expected.tasks,
+        expected_slots: &writes.expected.slots,
+        tasks: &writes.tasks,
+        slots: &writes.slots,
+        types: &writes.types,
+        blobs: &writes.blobs,
+    }
+    .into();
     db.insist(move |_| async move {
         let answers = db.transact(&[claim.lock, statement]).await?;
         Ok(column(only_row(&answers)?, "claimed")?)
@@ -395,29 +511,7 @@ async fn claimed(db: &Db, claim: &Claim<'_>, number: &String) -> Result<bool, Fa
     .await
 }
 
-fn bind_writes<'a>(statement: Statement<'a>, writes: &'a WriteRows<'a>) -> Statement<'a> {
-    bind_columns(statement.texts(&writes.cleared), writes)
-        .texts(&writes.expected.tasks)
-        .bind(&writes.expected.slots, Type::INT4_ARRAY)
-        .texts(&writes.expected.types)
-        .bind(&writes.expected.blobs, Type::BYTEA_ARRAY)
-}
-
-/// Binds the columns of writes, in the order in which every statement takes them.
-pub(super) fn bind_columns<'a>(
-    statement: Statement<'a>,
-    writes: &'a WriteRows<'a>,
-) -> Statement<'a> {
-    statement
-        .texts(&writes.tasks)
-        .texts(&writes.paths)
-        .bind(&writes.slots, Type::INT4_ARRAY)
-        .texts(&writes.channels)
-        .texts(&writes.types)
-        .bind(&writes.blobs, Type::BYTEA_ARRAY)
-}
-
-/// The row of the last statement, which always has one.
+/// The only row of the last statement.
 fn only_row(answers: &[Vec<Row>]) -> Result<&Row, Failure> {
     let row = answers.last().and_then(|rows| rows.first());
     row.ok_or_else(|| Error::codec("PostgreSQL gave no answer where it always gives one").into())
@@ -432,7 +526,8 @@ fn refuse_overtaken(
 ) -> Result<(), Error> {
     let Some(nth) = column::<Option<i32>>(row, "overtaken")? else { return Ok(()) };
     let expectations = wire::expectations(all)?;
-    match expectations.get((nth - 1).max(0) as usize) {
+    let place = usize::try_from(nth).ok().and_then(|nth| nth.checked_sub(1));
+    match place.and_then(|place| expectations.get(place)) {
         Some((task, _, expected)) => Err(wire::overtaken(thread, ns, checkpoint, *task, expected)),
         None => Err(Error::codec("PostgreSQL refused something that was not asked")),
     }

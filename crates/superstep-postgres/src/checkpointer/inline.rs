@@ -1,8 +1,8 @@
-//! Which values of channels stand in the checkpoint itself, and which in a row of their own.
+//! Which channel values are stored inside the checkpoint, and which in their own row.
 //!
-//! The other engine keeps booleans, numbers, text and nothing in the checkpoint's JSON, all else in `checkpoint_blobs`. A
-//! reader takes the row if there is one, and else what is in the JSON. So a value may always have a row, and has one
-//! here when JSON would change it or would repeat it in every checkpoint at length.
+//! LangGraph stores booleans, numbers, text and null in the checkpoint's JSON, all other values in
+//! `checkpoint_blobs`. A reader prefers the row. So a value may always have a row, and gets one
+//! here when JSON would change it, or would repeat a long value in every checkpoint.
 
 use serde_json::Value as Json;
 use superstep_checkpoint::{Blob, Error, Tag, Value};
@@ -15,7 +15,7 @@ const TEXT_MAX: usize = 1024;
 pub(super) enum Place {
     /// Into the checkpoint.
     Inline(Json),
-    /// Into a row. The other engine would have put it into the checkpoint, so an older row may be missing.
+    /// Into a row. LangGraph would have put it into the checkpoint, so an older row may be missing.
     RowHere,
     /// Into a row, in both engines.
     Row,
@@ -79,7 +79,7 @@ fn primitive(blob: &Blob) -> Place {
         Value::Str(text) if !text.contains('\0') => Json::from(text.as_str()),
         _ => return Place::RowHere,
     };
-    // What comes back is encoded anew, so other bytes for the same value would not come back.
+    // What comes back is encoded again, so other bytes for the same value would not come back.
     match Blob::from_value(&value) {
         Ok(again) if again == *blob => Place::Inline(json),
         _ => Place::RowHere,

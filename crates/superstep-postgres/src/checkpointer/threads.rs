@@ -1,4 +1,4 @@
-//! Listing threads, those that were changed last first.
+//! Lists threads, the most recently changed first.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use crate::db::{Db, Statement};
 /// How the threads of a database are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Listing {
-    /// By the table of ours beside those of the other engine. A page costs a page. What is found at the heads of threads is
-    /// kept there.
+    /// By our table next to LangGraph's. The cost depends on the size of the page. Verdicts about
+    /// heads are cached there.
     Kept,
-    /// By the same table, which is not ours to change.
+    /// By the same table, read-only.
     Read,
     /// By going from one to the next, and sorting: it costs what there are of threads, though not of checkpoints. For a
     /// database that was not ours to change.
@@ -82,11 +82,11 @@ const WALKED: &str = concat!(
     " h"
 );
 
-/// What the list is searched for.
+/// The query of the list.
 struct Wanted {
     /// The verdicts of threads that may match, and the empty one of those that have to be looked at.
     words: Vec<&'static str>,
-    /// What was attached to the heads of the threads, and the verdicts that those with a tag may have.
+    /// The metadata of heads, and the possible verdicts of threads with a tag.
     tag: Option<(String, String, Vec<&'static str>)>,
 }
 
@@ -198,6 +198,7 @@ async fn candidates(
     limit: usize,
     after: Option<&ThreadCursor>,
 ) -> Result<Vec<Candidate>, Error> {
+    #[expect(clippy::disallowed_methods, reason = "no table has more rows")]
     let limit = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
     let head = after.map(|after| after.head.to_string());
     let thread = after.map(|after| &*after.thread);
@@ -225,7 +226,8 @@ fn candidate(row: &Row) -> Result<Candidate, Error> {
     })
 }
 
-/// What is known of threads. The heads of those that have questions, or that have to be looked at, are read in full.
+/// The information about threads. Reads the heads of those that have questions, or no verdict, in
+/// full.
 async fn infos(db: &Db, candidates: Vec<Candidate>) -> Result<Vec<ThreadInfo>, Error> {
     let is_known = |candidate: &Candidate| {
         let known = |verdict: Verdict| verdict.status.is_some() && !verdict.has_questions;
@@ -283,7 +285,10 @@ pub(super) fn in_order(rows: &[Row], count: usize) -> Result<Heads, Error> {
     let mut heads: Heads = Vec::new();
     heads.resize_with(count, || None);
     for (nth, stored) in read::each(rows)? {
-        let place = usize::try_from(nth - 1).ok().and_then(|nth| heads.get_mut(nth));
+        let place = nth
+            .checked_sub(1)
+            .and_then(|nth| usize::try_from(nth).ok())
+            .and_then(|nth| heads.get_mut(nth));
         if let Some(place) = place {
             *place = Some(stored);
         }
@@ -302,8 +307,8 @@ mod tests {
     use tokio_postgres::types::FromSql;
 
     use super::*;
+    use crate::checkpointer::schema;
     use crate::options::Options;
-    use crate::saver::schema;
 
     /// A page costs a page: with 100,000 threads, no filter reads more rows of the list than a few pages have.
     #[tokio::test]

@@ -1,4 +1,4 @@
-//! From what is to be stored to the columns of rows.
+//! Converts what is stored to columns of rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -58,7 +58,7 @@ pub(super) struct WriteRows<'a> {
     pub(super) expected: ExpectedRows<'a>,
 }
 
-/// What is expected in slots, a list for each column.
+/// The expected content of slots, one list per column.
 #[derive(Debug, Default)]
 pub(super) struct ExpectedRows<'a> {
     pub(super) tasks: Vec<String>,
@@ -67,7 +67,7 @@ pub(super) struct ExpectedRows<'a> {
     pub(super) blobs: Vec<Option<&'a [u8]>>,
 }
 
-/// What becomes of a slot.
+/// The change of a slot.
 struct Written<'a> {
     path: &'a str,
     channel: &'a str,
@@ -135,7 +135,7 @@ pub(super) struct CheckpointRows<'a> {
     pub(super) metadata: String,
     /// The values to be stored in rows.
     pub(super) blobs: BlobRows<'a>,
-    /// Values that have not changed and need a row, which the other engine did not make.
+    /// Values that have not changed and need a row, which LangGraph did not make.
     pub(super) needed: BlobRows<'a>,
     /// Changed channels that have no row, and their versions.
     pub(super) rowless: (Vec<&'a str>, Vec<String>),

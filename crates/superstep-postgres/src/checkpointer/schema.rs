@@ -1,4 +1,5 @@
-//! The tables of checkpoints, step by step as the other engine makes them, and the list of threads beside them.
+//! The tables of checkpoints, step by step as LangGraph makes them, and the list of threads beside
+//! them.
 
 use superstep_checkpoint::Error;
 use tokio_postgres::Row;
@@ -49,7 +50,7 @@ const PLAN: Plan<'_> = Plan {
             PRIMARY KEY (thread_id, checkpoint_ns, checkpoint_id, task_id, idx)
         )",
         "ALTER TABLE checkpoint_blobs ALTER COLUMN blob DROP NOT NULL",
-        // A step the other engine once had and emptied; its number stays.
+        // A step LangGraph once had and emptied; its number stays.
         "SELECT 1",
         "CREATE INDEX CONCURRENTLY IF NOT EXISTS checkpoints_thread_id_idx ON checkpoints(thread_id)",
         "CREATE INDEX CONCURRENTLY IF NOT EXISTS checkpoint_blobs_thread_id_idx ON checkpoint_blobs(thread_id)",
@@ -61,7 +62,7 @@ const PLAN: Plan<'_> = Plan {
 /// Also the first step of ours.
 const OURS: &str = "CREATE TABLE IF NOT EXISTS superstep_schema (v INTEGER PRIMARY KEY)";
 
-/// The list of threads: when each was changed last, and what was found at its head.
+/// The list of threads: when each was last changed, and the verdict about its head.
 ///
 /// - `moment`: the first ten characters of the id of the head, which stand for a second and a half. So few of many supersteps
 ///   have anything to do here.
@@ -69,12 +70,13 @@ const OURS: &str = "CREATE TABLE IF NOT EXISTS superstep_schema (v INTEGER PRIMA
 ///   that follow each other find nothing, and change nothing.
 /// - `superstep_tags`: what was attached to the head, to find threads by. As old as the verdict.
 ///
-/// Kept up to date by triggers, so that it holds whoever writes.
+/// Triggers keep it up to date, so that it is correct whichever program writes.
 ///
 /// The step counts itself, so that it is taken as a whole. The one before it made a list without verdicts.
 ///
-/// The triggers run with the rights of whoever made them and find these tables where they are, so that nobody who may write
-/// checkpoints has to know of the list. Temporary tables come last: else somebody could have his own taken for it.
+/// The triggers run with the rights of their owner and a fixed search path, so that a role that may
+/// write checkpoints needs no rights on the list. Temporary tables come last in the path, so that
+/// no role can substitute its own table.
 const LIST: Plan<'_> = Plan {
     table: "superstep_schema",
     first: OURS,
@@ -169,7 +171,7 @@ const LIST: Plan<'_> = Plan {
     ],
 };
 
-/// Makes the tables, or brings them up to date.
+/// Creates or migrates the tables.
 pub(super) async fn prepare(db: &Db) -> Result<Listing, Error> {
     refuse_shallow(db).await?;
     migrate::migrate(db, PLAN).await?;
@@ -185,15 +187,15 @@ pub(super) async fn prepare(db: &Db) -> Result<Listing, Error> {
     Ok(Listing::Kept)
 }
 
-/// Checks the tables that are there, and makes none.
+/// Checks the existing tables and creates none.
 pub(super) async fn verify(db: &Db) -> Result<Listing, Error> {
     refuse_shallow(db).await?;
     migrate::verify(db, PLAN).await?;
     Ok(if migrate::is_done(db, LIST).await? { Listing::Read } else { Listing::Walked })
 }
 
-/// The columns of long values that are ours to change, if the server knows LZ4 and nobody has said how they are compressed.
-/// Servers before 14 know no other way than their own, and have no column that says which.
+/// The columns of long values without a chosen compression, if we own them and the server supports
+/// LZ4. Servers before 14 know no other way than their own, and have no column that says which.
 const SLOWLY_COMPRESSED: &str = "SELECT c.oid::regclass::text, quote_ident(a.attname)
     FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
     WHERE (c.oid, a.attname) IN (
@@ -205,10 +207,11 @@ const SLOWLY_COMPRESSED: &str = "SELECT c.oid::regclass::text, quote_ident(a.att
             SELECT FROM pg_settings WHERE name = 'default_toast_compression' AND 'lz4' = ANY(enumvals)
         )";
 
-/// Lets the server compress long values with LZ4 instead of its own way, which takes most of the time of storing a checkpoint
-/// of a few hundred channels. What is stored stays as it is, and whoever reads or writes does not notice.
+/// Lets the server compress long values with LZ4 instead of its own way, which takes most of the
+/// time of storing a checkpoint of a few hundred channels. Stored values stay as they are, and
+/// readers and writers are not affected.
 ///
-/// If somebody is busy with a table for longer than a moment, it is left for the next time.
+/// If a table is locked for longer than a moment, this is left for the next time.
 async fn compress_quickly(db: &Db) -> Result<(), Error> {
     let client = db.connect().await.map_err(Failure::unreached)?;
     for row in db.in_time(client.query_typed(SLOWLY_COMPRESSED, &[])).await? {
@@ -233,7 +236,7 @@ async fn ask(db: &Db, sql: &str) -> Result<bool, Error> {
     row.try_get(0).map_err(|error| Failure::from(error).unreached())
 }
 
-/// Whether we may add a table and triggers to what somebody else may have made.
+/// Whether this role may add a table and triggers.
 async fn may_add(db: &Db) -> Result<bool, Error> {
     let sql = "SELECT NOT pg_is_in_recovery() AND has_table_privilege('checkpoints', 'TRIGGER')
         AND has_table_privilege('checkpoint_writes', 'TRIGGER')

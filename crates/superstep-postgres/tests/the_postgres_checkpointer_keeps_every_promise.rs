@@ -1,10 +1,10 @@
-//! A database is held to the cases every saver is held to, with two savers that have connections of their own.
+//! A database is held to the cases every checkpointer is held to, with two checkpointers that have connections of their own.
 
 mod common;
 
 use common::Database;
 use superstep_checkpoint::AnyCheckpointer;
-use superstep_conformance::savers::{self, Subject};
+use superstep_contract::checkpointers::{self, Subject};
 use superstep_postgres::{Options, PostgresSaver};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -19,17 +19,17 @@ async fn also_with_statements_that_are_planned_once() {
 
 async fn keeps_every_promise(options: fn(String) -> Options) {
     let database = Database::new().await;
-    let report = savers::run(|| async {
+    let report = checkpointers::run(|| async {
         let url = database.schema().await;
         let connect = || async {
             AnyCheckpointer::new(
                 PostgresSaver::connect(options(url.clone())).await.expect("a database"),
             )
         };
-        Subject { saver: connect().await, other: connect().await }
+        Subject { checkpointer: connect().await, other: connect().await }
     })
     .await;
     println!("{report}");
     report.assert_passed();
-    assert_eq!(report.passed(), savers::names().count(), "{report}");
+    assert_eq!(report.passed(), checkpointers::names().count(), "{report}");
 }

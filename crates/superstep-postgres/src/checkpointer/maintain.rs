@@ -1,4 +1,4 @@
-//! Deleting, copying and thinning out threads, and naming everything that is stored.
+//! Deleting, copying and pruning threads, and listing everything that is stored.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -81,7 +81,7 @@ pub(super) async fn copy_thread(db: &Db, from: &str, to: &str) -> Result<(), Err
     if copied { Ok(()) } else { Err(wire::target_exists(from, to)) }
 }
 
-/// What has to be known of the rows of threads to decide which may go.
+/// The information about rows of threads that decides which can be deleted.
 const KNOWN: &str = "
 WITH deltas AS MATERIALIZED (
     SELECT DISTINCT c.thread_id, k.channel FROM checkpoints c,
@@ -257,9 +257,9 @@ pub(super) async fn prune(db: &Db, prune: Prune) -> Result<usize, Error> {
     let mut gone = 0;
     let mut failure = None;
     for thread in threads {
-        // A thread that cannot be read does not keep the others from being thinned out.
+        // A thread that cannot be read does not keep the others from being pruned.
         match remove(db, &[thread], &[], &decide).await {
-            Ok(count) => gone += count,
+            Ok(count) => gone = usize::saturating_add(gone, count),
             Err(lost @ Failure::Lost(_)) => return Err(failed(lost)),
             Err(other) => failure = failure.or(Some(other)),
         }

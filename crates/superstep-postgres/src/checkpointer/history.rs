@@ -1,4 +1,4 @@
-//! How the values of delta channels came to be.
+//! The histories of delta channels.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,12 +12,13 @@ use super::inline;
 use super::read::{blob, column};
 use crate::db::{Db, Statement};
 
-/// Walks from parent to parent in the database, with the channels whose whole value was not met yet, and gives what was
-/// written on the way and the whole values that ended it. A row without a channel names a parent that is missing.
+/// Walks from parent to parent in the database until the whole value of each channel is found, and
+/// returns the writes on the way and the whole values. A row without a channel names a missing
+/// parent.
 ///
 /// `LIMIT 1` keeps the server from reading the whole line again for each parent.
 ///
-/// Parents are given by writers, so nothing but the number of checkpoints keeps a ring of them from turning for ever.
+/// Writers name the parents, so a cycle is possible; the number of checkpoints bounds the walk.
 const WALK: &str = "
 WITH RECURSIVE walk(depth, size, id, parent, open, rest) AS (
     SELECT 0::bigint, (SELECT count(*) FROM checkpoints WHERE thread_id = $1 AND checkpoint_ns = $2),
@@ -56,7 +57,8 @@ WHERE walk.parent IS NOT NULL AND cardinality(walk.rest) > 0 AND NOT EXISTS (
     SELECT FROM checkpoints c WHERE c.thread_id = $1 AND c.checkpoint_ns = $2 AND c.checkpoint_id = walk.parent
 )";
 
-/// Where a write stands among all of a channel: the farthest checkpoint first, then as writes are ordered beside one.
+/// The position of a write among all of its channel: oldest checkpoint first, then in the order of
+/// writes.
 type Place = (std::cmp::Reverse<i64>, String, TaskId, i32);
 
 pub(super) async fn delta_history(

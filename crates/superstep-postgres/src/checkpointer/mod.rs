@@ -4,7 +4,7 @@ mod history;
 mod inline;
 mod maintain;
 mod plain;
-mod read;
+pub(crate) mod read;
 mod rows;
 mod schema;
 mod store;
@@ -27,29 +27,31 @@ use crate::text::json_has_nul;
 use read::whole_checkpoints;
 use threads::Listing;
 
-/// Keeps checkpoints in PostgreSQL, in the tables of LangGraph's `PostgresSaver`.
+/// Stores checkpoints in PostgreSQL, in the tables of LangGraph's `PostgresSaver`.
 ///
-/// Clones share their connections. See the [page of the crate](crate) for how it behaves.
+/// Clones share their connections. The [crate documentation](crate) describes its behaviour.
 #[derive(Clone, Debug)]
+#[doc(alias = "AsyncPostgresSaver")]
 pub struct PostgresSaver {
     db: Db,
     listing: Listing,
 }
 
 impl PostgresSaver {
-    /// Connects to a database, and makes the tables or brings them up to date if that is needed.
+    /// Connects to a database, and creates or migrates the tables if necessary.
     ///
     /// Any number of processes may do so at once.
     ///
     /// # Errors
-    /// The server cannot be reached or refuses, or the tables are newer than this program or not of this kind.
+    /// The server cannot be reached or refuses the connection, or the tables are newer than this
+    /// program or of another kind.
     pub async fn connect(options: impl Into<Options>) -> Result<Self, Error> {
         let db = Db::new(&options.into())?;
         let listing = schema::prepare(&db).await?;
         Ok(Self { db, listing })
     }
 
-    /// Connects to a database as it is: no table is made or brought up to date.
+    /// Connects to a database without changing its tables.
     ///
     /// # Errors
     /// As [`connect`](Self::connect), or the tables are missing or older than this program.
@@ -159,6 +161,7 @@ impl Checkpointer for PostgresSaver {
         }
         let id = query.id.map(|id| id.to_string());
         let before = query.before.map(|id| id.to_string());
+        #[expect(clippy::disallowed_methods, reason = "no table has more rows")]
         let limit = query.limit.map(|limit| i64::try_from(limit).unwrap_or(i64::MAX));
         let filter: Json =
             query.filter.into_iter().map(|(key, value)| (key, Json::from(value))).collect();
@@ -213,7 +216,7 @@ impl Checkpointer for PostgresSaver {
     }
 }
 
-/// Whether what is looked for cannot be there, since text with NUL is refused when it is to be stored.
+/// Whether the name contains NUL, which is never stored.
 fn has_nul(texts: &[&str]) -> bool {
     texts.iter().any(|text| text.contains('\0'))
 }

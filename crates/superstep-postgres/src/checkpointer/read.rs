@@ -14,18 +14,18 @@ use tokio_postgres::types::FromSql;
 
 use super::inline;
 
-/// Where dispatches stood before they were the value of a channel of this name.
+/// The former place of dispatches, before they became the value of this channel.
 const TASKS: &str = "__pregel_tasks";
 
 /// The first format with what is to be dispatched in the checkpoint. Before, it was stored as writes of the parent.
 pub(super) const WITH_SENDS: u32 = 4;
 
-/// The rows of each checkpoint of `c`, which says with `nth` where among them it comes: one of its own, and one for each
-/// value, each write beside it, and each dispatch.
+/// The rows of each checkpoint of `c`, which says with `nth` where among them it comes: one of its
+/// own, and one for each value, each write next to it, and each dispatch.
 ///
 /// A value may be long, and an array of values would be copied several times on its way.
 ///
-/// Whoever meets a format before [`WITH_SENDS`] has to ask for `whole_checkpoints!(of any format)`.
+/// A format before [`WITH_SENDS`] needs `whole_checkpoints!(of any format)`.
 macro_rules! whole_checkpoints {
     () => {
         "SELECT 'checkpoint' AS part, c.nth, c.thread_id, c.checkpoint_ns, c.checkpoint_id, c.parent_checkpoint_id,
@@ -62,7 +62,7 @@ macro_rules! whole_checkpoints {
 }
 pub(super) use whole_checkpoints;
 
-/// What [`whole_checkpoints`] gives for one checkpoint.
+/// One checkpoint from [`whole_checkpoints`].
 #[derive(Default)]
 struct Parts<'a> {
     own: Option<&'a Row>,
@@ -124,9 +124,15 @@ fn read(parts: &Parts<'_>, own: &Row, thread: &str, ns: &str, id: &str) -> Resul
 }
 
 /// A column, which is missing or of another type only if the tables are not ours.
-pub(super) fn column<'a, T: FromSql<'a>>(row: &'a Row, name: &str) -> Result<T, Error> {
+pub(crate) fn column<'a, T: FromSql<'a>>(row: &'a Row, name: &str) -> Result<T, Error> {
     row.try_get(name)
         .map_err(|error| Error::backend(format!("column `{name}` is not as it should be"), error))
+}
+
+/// As [`column`], for a column without a name.
+pub(crate) fn nth<'a, T: FromSql<'a>>(row: &'a Row, nth: usize) -> Result<T, Error> {
+    row.try_get(nth)
+        .map_err(|error| Error::backend(format!("column {nth} is not as it should be"), error))
 }
 
 #[derive(Deserialize)]
@@ -160,7 +166,7 @@ fn skeleton(text: &str) -> Result<Checkpoint, Error> {
     let mut versions_seen = SharedMap::new_sync();
     for (node, seen) in skeleton.versions_seen {
         let Json::Object(seen) = seen else {
-            return Err(Error::codec(format_args!("what node `{node}` has seen is no map")));
+            return Err(Error::codec(format_args!("what node `{node}` has seen is not a map")));
         };
         versions_seen.insert_mut(node.into(), versions(seen)?);
     }
@@ -219,7 +225,7 @@ fn write(row: &Row) -> Result<PendingWrite, Error> {
     })
 }
 
-/// Puts writes in the order in which every saver gives them. The order of the database is one of its language.
+/// Sorts writes in the contract's order. The database's order depends on its collation.
 fn sort(writes: &mut [PendingWrite]) {
     writes
         .sort_by(|a, b| a.path.cmp(&b.path).then(a.task.cmp(&b.task)).then(a.index.cmp(&b.index)));

@@ -1,8 +1,9 @@
-//! Keeping what was found at the heads of threads, so that nobody has to look again until they change.
+//! Caches verdicts about the heads of threads until the threads change.
 //!
-//! A trigger takes a verdict back when its thread changes, and does nothing if there is none. So a verdict may be kept only
-//! while nobody who has seen that there is none is about to commit. Whoever changes a thread holds a lock of the thread,
-//! shared, which the triggers take; whoever keeps a verdict holds it alone, and does without if somebody is there.
+//! A trigger clears a verdict when its thread changes, and does nothing if there is none. So a
+//! verdict may be cached only while no transaction that has seen it empty is about to commit. The
+//! triggers take a shared lock of the thread; caching a verdict takes it exclusively, and is
+//! skipped if the lock is held.
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use super::threads::{HEADS, in_order, info};
 use crate::db::{Db, Statement};
 use crate::failure::Failure;
 
-/// How many are kept in one transaction, while their writers wait.
+/// The number of verdicts cached in one transaction, while writers wait.
 const AT_ONCE: usize = 50;
 
 /// Takes the lock of a thread. Many threads share one of a thousand, since a server has room for some thousands of locks only, and
@@ -31,7 +32,7 @@ macro_rules! lock_of {
 }
 pub(super) use lock_of;
 
-/// Says which of the threads nobody is changing, and keeps it that way.
+/// Locks the threads that no transaction is changing, and returns them.
 const LOCK: &str =
     concat!("SELECT t FROM unnest($1::text[]) AS t WHERE ", lock_of!("alone, if possible", "t"));
 
@@ -44,8 +45,9 @@ const ADD_TAGS: &str = "INSERT INTO superstep_tags (thread_id, name, value, mome
     SELECT t.thread_id, k.name, k.value, t.moment
     FROM unnest($1::text[], $2::text[], $3::text[]) AS k(thread_id, name, value) JOIN superstep_threads t USING (thread_id)";
 
-/// Looks at threads that changed since somebody last did, and keeps what is found. A thread that somebody is changing is left
-/// for the next time, and so are all of them if the list cannot be changed: it is right as it is, only slower.
+/// Reads the heads of threads without a verdict, and caches the verdicts. A thread that another
+/// transaction is changing is left for the next time; so are all of them if the list is read-only,
+/// which is correct but slower.
 pub(super) async fn settle(db: &Db, threads: &[Arc<str>]) {
     for some in threads.chunks(AT_ONCE) {
         let some: Vec<&str> = some.iter().map(|thread| &**thread).collect();
@@ -69,7 +71,7 @@ async fn try_settle(db: &Db, threads: &[&str]) -> Result<(), Failure> {
     for (thread, head) in threads.iter().zip(heads) {
         let Some(head) = head.filter(|_| locked.contains(thread)) else { continue };
         match head {
-            // Damage is told to whoever lists the thread. It is looked for again each time.
+            // Damage is reported in the list, and looked for again each time.
             Err(Error::Codec(_)) => {}
             Err(error) => return Err(error.into()),
             Ok(head) => {

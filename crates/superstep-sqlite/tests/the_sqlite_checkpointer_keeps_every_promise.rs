@@ -1,4 +1,4 @@
-//! A file is held to the cases every saver is held to, with two savers that have it open, neither of which waits for the disk: one
+//! A file is held to the cases every checkpointer is held to, with two checkpointers that have it open, neither of which waits for the disk: one
 //! was opened so, the other is for runs that store meanwhile. So is a database in memory.
 
 mod world;
@@ -6,14 +6,14 @@ mod world;
 use std::sync::Mutex;
 
 use superstep_checkpoint::AnyCheckpointer;
-use superstep_conformance::savers::{self, Subject};
+use superstep_contract::checkpointers::{self, Subject};
 use superstep_sqlite::{SqliteSaver, Synchronous};
 use world::Dir;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_keeps_every_promise() {
     let dirs = Mutex::new(Vec::new());
-    let report = savers::run(|| async {
+    let report = checkpointers::run(|| async {
         let dir = Dir::new();
         let open = |synchronous| {
             // What is tested does not depend on when the disk confirms; the tests are faster.
@@ -22,7 +22,7 @@ async fn a_file_keeps_every_promise() {
             async { AnyCheckpointer::new(opened.await.expect("a file")) }
         };
         let subject = Subject {
-            saver: open(Synchronous::Full).await.relaxed(),
+            checkpointer: open(Synchronous::Full).await.relaxed(),
             other: open(Synchronous::Normal).await,
         };
         dirs.lock().expect("not poisoned").push(dir);
@@ -31,16 +31,17 @@ async fn a_file_keeps_every_promise() {
     .await;
     println!("{report}");
     report.assert_passed();
-    assert_eq!(report.passed(), savers::names().count(), "{report}");
+    assert_eq!(report.passed(), checkpointers::names().count(), "{report}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_database_in_memory_keeps_every_promise() {
-    let report = savers::run(|| async {
-        let saver = AnyCheckpointer::new(SqliteSaver::in_memory().await.expect("a database"));
-        Subject { saver: saver.clone(), other: saver }
+    let report = checkpointers::run(|| async {
+        let checkpointer =
+            AnyCheckpointer::new(SqliteSaver::in_memory().await.expect("a database"));
+        Subject { checkpointer: checkpointer.clone(), other: checkpointer }
     })
     .await;
     report.assert_passed();
-    assert_eq!(report.passed(), savers::names().count(), "{report}");
+    assert_eq!(report.passed(), checkpointers::names().count(), "{report}");
 }

@@ -17,11 +17,11 @@ Examples:
 
 Looking at a database changes nothing in it. Colours are for terminals; NO_COLOR turns them off.";
 
-/// Durable graphs: a demo, and a look into databases of threads, ours or LangGraph's.
+/// Durable graphs: a demo, a server, and tools for databases of threads of superstep and LangGraph
 #[derive(Debug, Parser)]
 #[command(name = "superstep", version, after_help = AFTER)]
 pub(crate) struct Args {
-    /// Where threads are: sqlite:FILE or postgres://USER:PASSWORD@HOST/NAME
+    /// The database: sqlite:FILE or postgres://USER:PASSWORD@HOST/NAME
     #[arg(long, global = true, env = "SUPERSTEP_DB", value_name = "URL", hide_env_values = true)]
     pub(crate) db: Option<String>,
 
@@ -35,26 +35,26 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Cmd {
-    /// Answer a mail with a graph: live, interrupted, killed, continued
+    /// Run the demo: a graph answers a mail, is interrupted, killed and continued
     Demo(DemoArgs),
     /// Serve the graphs of the demo over HTTP, for LangGraph's clients
     #[command(
         after_help = "Example:\n  superstep --db sqlite:agents.db serve --listen 127.0.0.1:2024\n\nWithout --db, everything is kept in superstep.db. Give --db memory to keep nothing.\nTo serve graphs of your own, write a program with `superstep_server::Server`."
     )]
     Serve(ServeArgs),
-    /// List threads, the most recently changed first: done, waiting, failed, ready to go on, or damaged
+    /// List threads with their status, the most recently changed first
     #[command(
         after_help = "Examples:\n  superstep --db sqlite:agents.db threads --limit 20\n  superstep --db sqlite:agents.db threads --status failed --metadata user=ada\n\nDamaged threads are listed whatever status is asked for."
     )]
     Threads(ThreadsArgs),
-    /// Show a thread: its state, what comes next, what is asked, what failed
+    /// Show a thread: state, next nodes, open questions, errors
     #[command(
         after_help = "Example:\n  superstep --db sqlite:agents.db show mail-1 --at head~2\n\nWithout the graph, a channel that is stored as writes is shown as a list of them."
     )]
     Show {
         /// The thread
         thread: String,
-        /// Another checkpoint than the head: an id, a part of one, or head~N
+        /// The checkpoint: an id, a part of one, or head~N [default: head]
         #[arg(long, value_name = "CHECKPOINT")]
         at: Option<String>,
     },
@@ -62,11 +62,11 @@ pub(crate) enum Cmd {
     History {
         /// The thread
         thread: String,
-        /// The namespace of a graph inside a task
+        /// The namespace of a subgraph
         #[arg(long, default_value = "")]
         ns: String,
     },
-    /// Show what differs in the state at two checkpoints
+    /// Compare the state at two checkpoints
     #[command(after_help = "Example:\n  superstep --db sqlite:agents.db diff mail-1 head~1 head")]
     Diff {
         /// The thread
@@ -76,9 +76,22 @@ pub(crate) enum Cmd {
         /// The second checkpoint
         b: String,
     },
+    /// Begin a branch at an older checkpoint: a copy of it becomes the head, and the next run continues there
+    #[command(
+        after_help = "Example:\n  superstep --db sqlite:agents.db fork mail-1 head~2 --yes\n\nThe old line stays. To change the state on the branch, use `update_state` in a program."
+    )]
+    Fork {
+        /// The thread
+        thread: String,
+        /// The checkpoint: an id, a part of one, or head~N
+        at: String,
+        /// Do it
+        #[arg(long)]
+        yes: bool,
+    },
     /// List every open question of all threads, the oldest first
     Inbox,
-    /// Answer an open question; whoever runs the graph next goes on with it
+    /// Answer an open question; the next run of the thread uses the answer
     #[command(
         after_help = "Examples:\n  superstep --db sqlite:mail.db answer mail-1 approve\n  superstep --db sqlite:mail.db answer mail-1 --id 5bf8... '{\"edit\": \"Sorry!\"}'\n  superstep --db sqlite:mail.db answer mail-1 --replace reject"
     )]
@@ -88,14 +101,14 @@ pub(crate) enum Cmd {
         /// The question, if several are open
         #[arg(long)]
         id: Option<String>,
-        /// Replace an answer that no run has taken yet
+        /// Replace an answer that no run has used yet
         #[arg(long)]
         replace: bool,
-        /// The answer: JSON, or text if it is no JSON
+        /// The answer: JSON, or text if it is not JSON
         #[arg(allow_hyphen_values = true)]
         value: String,
     },
-    /// Thin out threads; heads and open questions stay
+    /// Delete old checkpoints of threads; heads and open questions stay
     #[command(
         after_help = "Example:\n  superstep --db sqlite:agents.db prune --all --older-than 30d --yes"
     )]
@@ -119,23 +132,24 @@ pub(crate) enum Cmd {
         #[arg(long)]
         yes: bool,
     },
-    /// Write threads to standard output as JSON lines, without loss
+    /// Export threads to standard output as JSON lines, lossless
     #[command(after_help = "Example:\n  superstep --db sqlite:a.db export > threads.jsonl")]
     Export {
-        /// The threads; all if none is named
+        /// The threads [default: all]
         threads: Vec<String>,
     },
-    /// Store what an export holds; a file or tables that are not there are made
+    /// Import an export; creates the file or tables if they do not exist
     #[command(
         after_help = "Examples:\n  superstep --db postgres://app@localhost/agents import threads.jsonl\n  superstep --db sqlite:new.db import threads.jsonl"
     )]
     Import {
-        /// The export; standard input if none is named
+        /// The export [default: standard input]
         file: Option<PathBuf>,
     },
-    /// Look for damage: rows that cannot be read, names that lead nowhere (exit code 1 if there is any)
+    /// Check the database: rows that cannot be read, references to nothing (exit code 1 if there
+    /// are any)
     Check,
-    /// Make the tables, or bring them up to date
+    /// Create or migrate the tables
     Migrate,
     /// Draw the graph of the demo
     Graph {
@@ -158,16 +172,16 @@ pub(crate) enum Cmd {
     after_help = "Example:\n  superstep demo --answers answers.txt    with one answer for each line: approve, reject, or edit: TEXT"
 )]
 pub(crate) struct DemoArgs {
-    /// Where the demo keeps its database and files
+    /// The directory of the demo's database and files
     #[arg(long, default_value = "superstep-demo")]
     pub(crate) dir: PathBuf,
-    /// Take answers from this file: one for each line, or a JSON list
+    /// Read answers from this file: one per line, or a JSON list
     #[arg(long, value_name = "FILE")]
     pub(crate) answers: Option<PathBuf>,
-    /// Begin anew
+    /// Begin again
     #[arg(long)]
     pub(crate) fresh: bool,
-    /// How long the slow task takes for one page, in milliseconds
+    /// The time the slow task takes for one page, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 700)]
     pub(crate) pace: u64,
 }
@@ -182,7 +196,7 @@ pub(crate) struct ServeArgs {
         default_value = "127.0.0.1:2024"
     )]
     pub(crate) listen: SocketAddr,
-    /// Let only those in who send this key; may be given several times
+    /// Require this key from clients; may be given several times
     #[arg(
         long,
         env = "SUPERSTEP_API_KEY",
@@ -191,7 +205,7 @@ pub(crate) struct ServeArgs {
         value_delimiter = ','
     )]
     pub(crate) api_key: Vec<String>,
-    /// How many runs are driven at the same time
+    /// The number of concurrent runs
     #[arg(long, env = "SUPERSTEP_WORKERS", value_name = "N", default_value_t = 10)]
     pub(crate) workers: usize,
 }
@@ -207,7 +221,7 @@ pub(crate) struct ThreadsArgs {
     /// At most this many
     #[arg(long, default_value_t = 50)]
     pub(crate) limit: usize,
-    /// Go on where a page ended; a page prints its end
+    /// Continue after a page; each page prints its end
     #[arg(long, value_name = "END")]
     pub(crate) after: Option<String>,
     /// Only threads with one of these: done, ready, waiting, failed
@@ -216,7 +230,7 @@ pub(crate) struct ThreadsArgs {
     /// Only threads with open questions
     #[arg(long)]
     pub(crate) questions: bool,
-    /// Only threads whose head has this in its metadata; the value is JSON, or text if it is no JSON
+    /// Only threads whose head has this metadata; the value is JSON, or text if it is not JSON
     #[arg(long, value_name = "KEY=VALUE", value_parser = entry)]
     pub(crate) metadata: Vec<(String, Json)>,
 }
@@ -239,10 +253,10 @@ pub(crate) struct PruneArgs {
     /// All threads
     #[arg(long)]
     pub(crate) all: bool,
-    /// Keep this many checkpoints of each namespace; one if nothing is said
+    /// Keep this many checkpoints of each namespace [default: 1]
     #[arg(long, value_name = "N", conflicts_with = "older_than")]
     pub(crate) keep: Option<usize>,
-    /// Keep what is younger, such as 30d, 12h
+    /// Keep checkpoints younger than this, such as 30d or 12h
     #[arg(long, value_name = "AGE", value_parser = crate::time::length)]
     pub(crate) older_than: Option<Duration>,
     /// Do it

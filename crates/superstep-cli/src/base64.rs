@@ -17,7 +17,7 @@ pub(crate) fn encode(bytes: &[u8]) -> String {
     text
 }
 
-/// The bytes of this text; nothing if it is not the text of any.
+/// Decodes base64; `None` if the text is invalid.
 pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
     let text = text.as_bytes();

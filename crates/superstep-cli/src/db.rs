@@ -1,4 +1,4 @@
-//! Opening the database that the user named.
+//! Opens the database that the user named.
 
 use superstep_checkpoint::{AnyCheckpointer, Stored};
 use superstep_postgres::PostgresSaver;
@@ -8,7 +8,7 @@ use crate::out::Fail;
 
 /// A database, opened as it is.
 pub(crate) struct Db {
-    pub(crate) saver: AnyCheckpointer,
+    pub(crate) checkpointer: AnyCheckpointer,
     sqlite: Option<SqliteSaver>,
 }
 
@@ -18,7 +18,7 @@ enum Place<'a> {
 }
 
 impl Db {
-    /// Opens what is there. Nothing is made.
+    /// Opens an existing database. Creates nothing.
     pub(crate) async fn open(url: Option<&str>) -> Result<Self, Fail> {
         match place(url)? {
             Place::Sqlite(file) => Ok(Self::sqlite(SqliteSaver::open_existing(file).await?)),
@@ -26,7 +26,7 @@ impl Db {
         }
     }
 
-    /// Makes the database or its tables if they are not there, and brings them up to date.
+    /// Opens a database; creates or migrates it if necessary.
     pub(crate) async fn make(url: Option<&str>) -> Result<Self, Fail> {
         match place(url)? {
             Place::Sqlite(file) => Ok(Self::sqlite(SqliteSaver::open(file).await?)),
@@ -34,26 +34,29 @@ impl Db {
         }
     }
 
-    fn sqlite(saver: SqliteSaver) -> Self {
-        Self { saver: AnyCheckpointer::new(saver.clone()), sqlite: Some(saver) }
+    fn sqlite(checkpointer: SqliteSaver) -> Self {
+        Self {
+            checkpointer: AnyCheckpointer::new(checkpointer.clone()),
+            sqlite: Some(checkpointer),
+        }
     }
 
-    fn postgres(saver: PostgresSaver) -> Self {
-        Self { saver: AnyCheckpointer::new(saver), sqlite: None }
+    fn postgres(checkpointer: PostgresSaver) -> Self {
+        Self { checkpointer: AnyCheckpointer::new(checkpointer), sqlite: None }
     }
 
-    /// Leaves nothing beside the database that was not there before.
+    /// Closes the database, so that no extra file is left next to it.
     pub(crate) async fn close(self) -> Result<(), Fail> {
-        drop(self.saver);
+        drop(self.checkpointer);
         if let Some(sqlite) = self.sqlite {
             sqlite.close().await?;
         }
         Ok(())
     }
 
-    /// The head of a thread that has to be there.
+    /// The head of an existing thread.
     pub(crate) async fn head(&self, thread: &str) -> Result<Stored, Fail> {
-        let head = self.saver.get(thread, "", None).await?;
+        let head = self.checkpointer.get(thread, "", None).await?;
         head.ok_or_else(|| unknown_thread(thread))
     }
 }
@@ -77,7 +80,7 @@ fn place(url: Option<&str>) -> Result<Place<'_>, Fail> {
         Some(file) if !file.is_empty() => {
             Ok(Place::Sqlite(file.strip_prefix("//").unwrap_or(file)))
         }
-        // What was given is not repeated: there may be a password in it.
+        // The argument is not repeated, because it may contain a password.
         _ => Err(Fail::usage("the database is named by sqlite:FILE or postgres://USER@HOST/NAME")),
     }
 }

@@ -1,8 +1,8 @@
 //! The command line of superstep, and its demo.
 //!
-//! `superstep demo` runs the [graph of the demo](demo::graph), which reads as an example. The other commands look at the
-//! threads of any LangGraph-format database, whoever wrote it and without the graph that runs on them. Looking changes nothing:
-//! no file, no table, no row.
+//! `superstep demo` runs the [graph of the demo](demo::graph), which is also an example. The other
+//! commands work on the threads of any database in LangGraph's format, without their graph.
+//! Commands that read change nothing: no file, no table, no row.
 
 mod args;
 mod base64;
@@ -30,7 +30,7 @@ pub async fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(error)
             if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) =>
         {
-            // Whoever asked for help and does not read it needs no error.
+            // A closed output is not an error of `--help`.
             drop(error.print());
             return ExitCode::SUCCESS;
         }
@@ -50,7 +50,7 @@ fn tell(fail: &Fail) -> ExitCode {
     ExitCode::from(fail.code)
 }
 
-/// What is wrong with the arguments, without the page about how they are used.
+/// The error about the arguments, without the usage text.
 fn one_line(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let said = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));

@@ -1,4 +1,4 @@
-//! A look at a thread without the graph that runs on it: everything here is read off what is stored.
+//! Reads a thread without its graph, from what is stored.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use superstep_checkpoint::{
 use crate::out::{brief, tame};
 use crate::readable;
 
-/// How many characters of an argument are shown.
+/// The number of characters of an argument that are shown.
 const ARG_MAX: usize = 80;
 
 /// A task of the open superstep, as far as it has stored something.
@@ -107,7 +107,7 @@ fn node_of<'a>(packets: &'a [Value], path: &str) -> (String, Option<&'a Value>) 
 
 /// The channels that are the user's, with their values, and the names of those that were rebuilt from their writes.
 pub(crate) async fn values(
-    saver: &AnyCheckpointer,
+    checkpointer: &AnyCheckpointer,
     stored: &Stored,
 ) -> Result<(Map<String, Json>, Vec<String>), Error> {
     let checkpoint = &stored.checkpoint;
@@ -120,7 +120,7 @@ pub(crate) async fn values(
     let mut rebuilt = Vec::new();
     if !deltas.is_empty() {
         let (thread, ns) = (&stored.thread, &stored.ns);
-        let histories = saver.delta_history(thread, ns, checkpoint.id, &deltas).await?;
+        let histories = checkpointer.delta_history(thread, ns, checkpoint.id, &deltas).await?;
         for (name, history) in histories {
             let seed = history.seed.map(|seed| seed.to_value()).transpose()?;
             let mut writes = Vec::with_capacity(history.writes.len());
@@ -134,7 +134,7 @@ pub(crate) async fn values(
     Ok((values.into_iter().map(|(name, value)| (name.to_string(), value)).collect(), rebuilt))
 }
 
-/// What lists of writes come to. The reducer is code and not stored, so this is the nearest that data alone can tell.
+/// Appends writes. The reducer is code and not stored, so this is an approximation.
 fn append(seed: Option<Value>, writes: Vec<Value>) -> Value {
     let mut all = Vec::new();
     let mut add = |value: Value| match value {

@@ -1,11 +1,11 @@
-//! What the program says, and how.
+//! The output of the program.
 
 use std::fmt::{self, Display};
 use std::io::{self, IsTerminal, Write};
 
 use serde_json::Value as Json;
 
-/// Why a command could not be done: one line for people, and the exit code.
+/// Why a command failed: a one-line message, and the exit code.
 #[derive(Debug)]
 pub struct Fail {
     message: String,
@@ -21,12 +21,12 @@ impl Fail {
         Self { message: lines.join(" "), code: 1 }
     }
 
-    /// A command that makes no sense as it was given.
+    /// Invalid arguments.
     pub fn usage(message: impl Display) -> Self {
         Self { code: 2, ..Self::new(message) }
     }
 
-    /// Whoever reads the output has had enough, which is no failure.
+    /// The reader closed the output, which is not a failure.
     fn nobody_reads() -> Self {
         Self { message: String::new(), code: 0 }
     }
@@ -74,7 +74,7 @@ impl From<io::Error> for Fail {
     }
 }
 
-/// Where output goes, and whether it is for programs or in colour.
+/// The output stream, and whether it is JSON or coloured.
 #[derive(Clone, Copy, Debug)]
 pub struct Out {
     /// Whether JSON is wanted.
@@ -93,7 +93,7 @@ impl Out {
     /// Prints a line, at once.
     ///
     /// # Errors
-    /// Nobody reads any more, or it cannot be written.
+    /// The reader closed the output, or it cannot be written.
     pub fn line(&self, text: impl Display) -> Result<(), Fail> {
         let mut out = io::stdout().lock();
         writeln!(out, "{text}")?;
@@ -132,7 +132,7 @@ impl Out {
         self.paint("32", text)
     }
 
-    /// What waits for somebody.
+    /// The style of open questions.
     pub fn ask(&self, text: impl Display) -> String {
         self.paint("33", text)
     }

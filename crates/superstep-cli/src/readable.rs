@@ -1,9 +1,9 @@
-//! Stored values as people and programs that know only JSON read them.
+//! Stored values as readable JSON.
 
 use serde_json::{Map, Value as Json, json};
 use superstep_checkpoint::{Blob, Ext, Interrupt, Tag, Value};
 
-/// How deep types that only Python knows are opened.
+/// The depth limit for decoding types that only Python knows.
 const DEPTH_MAX: usize = 64;
 
 /// The value in a blob, or why it cannot be read.
@@ -16,7 +16,8 @@ pub(crate) fn blob(blob: &Blob) -> Json {
     }
 }
 
-/// A value. What is no JSON is shown as an object that says what it is: nothing is made of it and nothing is run.
+/// A value. What is not JSON is shown as an object that says what it is: nothing is made of it and
+/// nothing is run.
 pub(crate) fn readable(value: &Value) -> Json {
     show(value, DEPTH_MAX)
 }

@@ -13,9 +13,10 @@ use world::{Dir, json, said, superstep};
 async fn a_fork_in_the_history() {
     let dir = Dir::new();
     dir.run_demo("approve");
-    let saver = SqliteSaver::open(dir.demo().join("mail.db")).await.expect("a file");
+    let checkpointer = SqliteSaver::open(dir.demo().join("mail.db")).await.expect("a file");
     let graph = graph().expect("a graph").with_context(Office::new(&dir.demo()));
-    let thread = graph.with_context(Pace(Duration::ZERO)).with_checkpointer(saver).thread(THREAD);
+    let thread =
+        graph.with_context(Pace(Duration::ZERO)).with_checkpointer(checkpointer).thread(THREAD);
     let past: Vec<RawSnapshot> = thread.get_state_history().raw().await.expect("a history");
     let asked = past.iter().find(|state| *state.next == ["review".into()]).expect("a review");
     let other = Mail::update().draft("something else".to_owned());

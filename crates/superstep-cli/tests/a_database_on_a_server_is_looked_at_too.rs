@@ -37,7 +37,8 @@ async fn threads_move_to_a_server() {
     database.delete().await;
 }
 
-/// Python makes the tables, and they are not the ones we would make first; it goes on with what was answered here.
+/// Python makes the tables, and they are not the ones we would make first; it continues with what
+/// was answered here.
 #[tokio::test]
 async fn threads_of_langgraph_are_on_a_server_too() {
     let database = Database::new("python").await;

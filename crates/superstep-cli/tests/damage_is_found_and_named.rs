@@ -18,7 +18,7 @@ fn each_kind_of_damage() {
             "UPDATE checkpoints SET checkpoint_id = 'x' || checkpoint_id WHERE rowid = 3",
             "is not an id",
         ),
-        ("DELETE FROM checkpoints WHERE rowid = 3", "but it is not stored itself"),
+        ("DELETE FROM checkpoints WHERE rowid = 3", "but the checkpoint itself is missing"),
         ("UPDATE writes SET type = 'pickle' WHERE channel = 'facts'", "`pickle`"),
         (
             "UPDATE writes SET value = x'91' WHERE channel = '__interrupt__'",

@@ -53,7 +53,7 @@ fn on_a_thread_of_ours_that_waits() {
 
     let diff = db.json(&["diff", "mail-1", "head~2", "head~1"]);
     assert_eq!(diff["changes"]["facts"]["added"].as_array().map(Vec::len), Some(2), "{diff}");
-    assert!(db.text(&["diff", "mail-1", "head", "head"]).contains("the same"));
+    assert!(db.text(&["diff", "mail-1", "head", "head"]).contains("equal"));
     let id = checkpoints[0]["id"].as_str().expect("an id");
     assert!(db.json(&["diff", "mail-1", id, "head"])["changes"]["draft"]["after"].is_string());
     assert_eq!(db.json(&["show", "mail-1", "--at", id])["step"], -1);
@@ -112,7 +112,7 @@ fn what_is_exported_comes_back_the_same() {
     let new = dir.path().join("new.db");
     for db in [dir.demo_db(), format!("sqlite:{}", new.display())] {
         let (line, _) = failed(&superstep(&["--db", &db, "import", text(&noise)]));
-        assert!(line.contains("no export"), "{line}");
+        assert!(line.contains("not an export"), "{line}");
     }
     assert!(!new.exists(), "nothing is made for what is no export");
 }
@@ -191,7 +191,7 @@ fn on_threads_of_langgraph() {
     assert_eq!(db.json(&["check"])["problems"], json!([]));
     assert!(db.text(&["history", "done"]).contains("(head)"));
     assert!(db.json(&["diff", "done", "head~1", "head"])["changes"]["log"]["added"].is_array());
-    // Python goes on with an answer that we left.
+    // Python continues with an answer that we left.
     db.text(&["answer", "waits", "yes, do"]);
     assert_eq!(db.json(&["inbox"])["questions"], json!([]));
     let said = python(db.0.trim_start_matches("sqlite:"), &["resume"]);

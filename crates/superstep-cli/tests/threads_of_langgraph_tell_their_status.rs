@@ -1,5 +1,6 @@
-//! The list of threads says of threads that LangGraph wrote what a run of theirs would find, on both databases: before we have
-//! added anything, after, and when LangGraph has gone on with them.
+//! The list of threads says of threads that LangGraph wrote what a run of theirs would find, on
+//! both databases: before we have added anything, after, and when LangGraph has continued with
+//! them.
 
 mod world;
 
@@ -35,39 +36,43 @@ fn told() -> Told {
 }
 
 /// Compares what is listed, with and without a filter.
-async fn compare(saver: &AnyCheckpointer, told: &Told) {
-    let page = saver.threads(ThreadQuery::new(100)).await.expect("a page");
+async fn compare(checkpointer: &AnyCheckpointer, told: &Told) {
+    let page = checkpointer.threads(ThreadQuery::new(100)).await.expect("a page");
     let found = page.threads.into_iter().map(|info| {
         let status = info.status.unwrap_or_else(|| panic!("`{}`: {:?}", info.thread, info.damage));
         (info.thread.to_string(), (status, info.pending.len()))
     });
     assert_eq!(&found.collect::<Told>(), told);
     for status in ThreadStatus::ALL {
-        let mut found = names(saver, ThreadQuery::new(100).status(status)).await;
+        let mut found = names(checkpointer, ThreadQuery::new(100).status(status)).await;
         found.sort();
         let wanted = told.iter().filter(|(_, (wanted, _))| *wanted == status);
         assert_eq!(found, wanted.map(|(thread, _)| thread.as_str()).collect::<Vec<_>>());
     }
 }
 
-async fn names(saver: &AnyCheckpointer, query: ThreadQuery) -> Vec<String> {
-    let page = saver.threads(query).await.expect("a page");
+async fn names(checkpointer: &AnyCheckpointer, query: ThreadQuery) -> Vec<String> {
+    let page = checkpointer.threads(query).await.expect("a page");
     page.threads.into_iter().map(|info| info.thread.to_string()).collect()
 }
 
-/// Has LangGraph make threads, looks at them as they are and as we keep them, and has LangGraph go on.
-async fn follow(url: &str, saver: AnyCheckpointer, as_it_is: AnyCheckpointer) {
+/// Has LangGraph make threads, looks at them as they are and as we keep them, and has LangGraph
+/// continue.
+async fn follow(url: &str, checkpointer: AnyCheckpointer, as_it_is: AnyCheckpointer) {
     let mut told = told();
     compare(&as_it_is, &told).await;
-    compare(&saver, &told).await;
-    compare(&saver, &told).await;
-    assert_eq!(names(&saver, ThreadQuery::new(9).metadata("user", "ada")).await, ["waits", "done"]);
+    compare(&checkpointer, &told).await;
+    compare(&checkpointer, &told).await;
+    assert_eq!(
+        names(&checkpointer, ThreadQuery::new(9).metadata("user", "ada")).await,
+        ["waits", "done"]
+    );
     python_script(SCRIPT, url, &["go_on"]).expect("there was a Python before");
     told.insert("waits".to_owned(), (ThreadStatus::Done, 0));
     told.insert("done".to_owned(), (ThreadStatus::Waiting, 1));
-    compare(&saver, &told).await;
+    compare(&checkpointer, &told).await;
     compare(&as_it_is, &told).await;
-    assert_eq!(names(&saver, ThreadQuery::new(9).metadata("user", "ada")).await, ["done"]);
+    assert_eq!(names(&checkpointer, ThreadQuery::new(9).metadata("user", "ada")).await, ["done"]);
 }
 
 #[tokio::test]
@@ -79,8 +84,8 @@ async fn in_an_sqlite_file() {
     }
     let as_it_is = SqliteSaver::open_existing(&file).await.expect("a file");
     compare(&AnyCheckpointer::new(as_it_is.clone()), &told()).await;
-    let saver = SqliteSaver::open(&file).await.expect("a file");
-    follow(text(&file), AnyCheckpointer::new(saver), AnyCheckpointer::new(as_it_is)).await;
+    let checkpointer = SqliteSaver::open(&file).await.expect("a file");
+    follow(text(&file), AnyCheckpointer::new(checkpointer), AnyCheckpointer::new(as_it_is)).await;
 }
 
 #[tokio::test]
@@ -92,8 +97,9 @@ async fn on_a_postgresql_server() {
         };
     }
     let as_it_is = PostgresSaver::connect_existing(&*database.url).await.expect("a database");
-    let saver = PostgresSaver::connect(&*database.url).await.expect("a database");
-    let (saver, as_it_is) = (AnyCheckpointer::new(saver), AnyCheckpointer::new(as_it_is));
-    follow(&database.url, saver, as_it_is).await;
+    let checkpointer = PostgresSaver::connect(&*database.url).await.expect("a database");
+    let (checkpointer, as_it_is) =
+        (AnyCheckpointer::new(checkpointer), AnyCheckpointer::new(as_it_is));
+    follow(&database.url, checkpointer, as_it_is).await;
     database.delete().await;
 }

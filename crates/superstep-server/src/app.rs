@@ -5,27 +5,39 @@ use std::sync::Arc;
 
 use superstep::checkpoint::{AnyCheckpointer, AnyStore};
 use superstep::{AnyGraph, RunControl};
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use uuid::Uuid;
 
 use crate::error::{ApiError, ApiResult};
 use crate::events::{Active, Feed, Hub};
+use crate::metrics::Metrics;
 use crate::store::{Assistant, Cancel, Run, Store, Thread};
 use crate::time::Micros;
+use crate::webhooks;
 
 /// Default assistants have the same ids everywhere.
 const ASSISTANTS: Uuid = Uuid::from_u128(0x6ba7_b821_9dad_11d1_80b4_00c0_4fd4_30c8);
 
 pub(crate) struct App {
-    /// The graphs, each with the saver and the long-term memory of the server.
+    /// The graphs, each with the checkpointer and the long-term memory of the server.
     pub(crate) graphs: BTreeMap<String, AnyGraph>,
-    pub(crate) saver: AnyCheckpointer,
+    pub(crate) checkpointer: AnyCheckpointer,
     pub(crate) items: AnyStore,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) hub: Hub,
     /// Tells workers that a run may be ready.
     pub(crate) wake: Arc<Notify>,
+    /// Tells what fires crons that one of them may be due earlier.
+    pub(crate) cron_wake: Arc<Notify>,
+    /// Tells what sends webhooks that there may be one.
+    pub(crate) webhook_wake: Arc<Notify>,
+    pub(crate) webhooks: webhooks::Client,
     pub(crate) pending_max: usize,
+    pub(crate) body_max: usize,
+    /// How many answers may wait for a run at the same time.
+    pub(crate) streams: Arc<Semaphore>,
+    pub(crate) streams_max: usize,
+    pub(crate) metrics: Metrics,
     pub(crate) api_keys: Vec<String>,
     /// Set when the server is told to stop.
     pub(crate) stopping: watch::Sender<bool>,
@@ -51,6 +63,17 @@ impl App {
         self.stopping.send_replace(true);
         self.hub.drain_all(SHUTDOWN);
         self.wake.notify_waiters();
+        self.cron_wake.notify_waiters();
+        self.webhook_wake.notify_waiters();
+    }
+
+    /// A place for an answer that waits for a run. It is asked for before the run is created.
+    pub(crate) fn open_stream(&self) -> ApiResult<OwnedSemaphorePermit> {
+        self.streams.clone().try_acquire_owned().map_err(|_| ApiError::too_many_streams())
+    }
+
+    pub(crate) fn streams_open(&self) -> usize {
+        self.streams_max.saturating_sub(self.streams.available_permits())
     }
 
     pub(crate) fn graph(&self, name: &str) -> Option<&AnyGraph> {
@@ -79,7 +102,8 @@ impl App {
         if let Some(thread) = self.store.thread(id).await? {
             return Ok(thread);
         }
-        let Some(head) = self.saver.get(id, "", None).await.map_err(superstep::RunError::from)?
+        let Some(head) =
+            self.checkpointer.get(id, "", None).await.map_err(superstep::RunError::from)?
         else {
             return Err(ApiError::no_thread(id));
         };
@@ -112,6 +136,12 @@ impl App {
             active.feed.end(serde_json::json!({}));
         }
     }
+}
+
+/// Completes when the server is told to stop.
+pub(crate) async fn stopped(stopping: &mut watch::Receiver<bool>) {
+    // An error means that the server is gone.
+    drop(stopping.wait_for(|stopping| *stopping).await);
 }
 
 /// The id of the assistant that every graph has.

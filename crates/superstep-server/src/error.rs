@@ -44,6 +44,13 @@ impl ApiError {
         Self::new(StatusCode::TOO_MANY_REQUESTS, detail)
     }
 
+    /// Too many clients wait for runs. Nothing was created; clients try again.
+    pub(crate) fn too_many_streams() -> Self {
+        let detail =
+            "too many streams are open on this server; close some, or try again in a second";
+        Self::new(StatusCode::TOO_MANY_REQUESTS, detail)
+    }
+
     pub(crate) fn not_implemented(what: &str) -> Self {
         Self::new(StatusCode::NOT_IMPLEMENTED, format!("{what} is not implemented by this server"))
     }

@@ -9,16 +9,20 @@
 
 mod app;
 mod auth;
+mod crons;
 #[cfg(feature = "demo")]
 pub mod demo;
 mod error;
 mod events;
+mod metrics;
+mod protocol;
 mod queue;
 mod routes;
 mod server;
 mod settings;
 mod store;
 mod time;
+mod webhooks;
 mod wire;
 
 pub use server::{Database, Running, Server, ServerError};

@@ -11,19 +11,24 @@ use superstep::checkpoint::{AnyCheckpointer, AnyStore, MemorySaver, MemoryStore}
 use superstep::{AnyGraph, RunError};
 use superstep_sqlite::SqliteSaver;
 use tokio::net::TcpListener;
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 
 use crate::app::{App, default_assistant};
 use crate::events::Hub;
+use crate::metrics::Metrics;
 use crate::queue::Workers;
 use crate::settings::Settings;
 use crate::store::{Assistant, SqliteStore, Store, StoreError};
 use crate::time::Micros;
+use crate::webhooks;
 
 /// How often a run is begun before it is given up.
 const ATTEMPTS_MAX: u32 = 3;
 /// How long events of a run are kept after its end.
 const EVENTS_KEPT: Duration = Duration::from_secs(3_600);
+
+/// How long webhooks that were given up are kept.
+const WEBHOOKS_KEPT: Duration = Duration::from_secs(30 * 86_400);
 
 /// Where the server keeps everything.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,7 +117,9 @@ pub struct Server {
     workers: usize,
     pending_max: usize,
     body_max: usize,
+    streams_max: usize,
     api_keys: Vec<String>,
+    webhooks: webhooks::Policy,
 }
 
 impl fmt::Debug for Server {
@@ -137,7 +144,9 @@ impl Server {
             workers: 10,
             pending_max: 10_000,
             body_max: 16 << 20,
+            streams_max: 20_000,
             api_keys: Vec::new(),
+            webhooks: webhooks::Policy::default(),
         }
     }
 
@@ -171,9 +180,28 @@ impl Server {
         self
     }
 
+    /// How many answers may wait for runs at the same time before further ones are refused with 429; 20,000 if nothing is said.
+    pub fn streams_max(mut self, streams: usize) -> Self {
+        self.streams_max = streams.min(Semaphore::MAX_PERMITS);
+        self
+    }
+
     /// Lets only those in who have this key, or another one that was given.
     pub fn api_key(mut self, key: impl Into<String>) -> Self {
         self.api_keys.push(key.into());
+        self
+    }
+
+    /// Signs webhooks with this secret. The header `superstep-signature` is `t=<unix seconds>,v1=<hex>`, where the second part
+    /// is the HMAC-SHA256 of `<unix seconds>.<body>`.
+    pub fn webhook_secret(mut self, secret: impl Into<String>) -> Self {
+        self.webhooks.secret = Some(secret.into());
+        self
+    }
+
+    /// Whether webhooks may go to this machine and to private networks. Only where everybody who starts runs is trusted.
+    pub fn private_webhooks(mut self, allowed: bool) -> Self {
+        self.webhooks.allow_private = allowed;
         self
     }
 
@@ -190,7 +218,17 @@ impl Server {
     /// # Errors
     /// A graph cannot be served, or the database or the address cannot be used.
     pub async fn run_with(mut self, settings: Settings) -> Result<(), ServerError> {
-        let Settings { database, listen, api_keys, workers, grace } = settings;
+        let Settings {
+            database,
+            listen,
+            api_keys,
+            workers,
+            webhook_secret,
+            private_webhooks,
+            grace,
+        } = settings;
+        self.webhooks.secret = webhook_secret.or(self.webhooks.secret);
+        self.webhooks.allow_private |= private_webhooks;
         self.api_keys.extend(api_keys);
         let graphs: Vec<_> = self.graphs.iter().map(|(name, _)| name.clone()).collect();
         let listener = TcpListener::bind(listen)
@@ -212,11 +250,13 @@ impl Server {
         if self.api_keys.iter().any(String::is_empty) {
             return Err(ServerError::Setup("an API key cannot be empty".to_owned()));
         }
-        let (saver, items, file) = open(&self.database).await?;
+        let webhooks = webhooks::Client::new(self.webhooks)
+            .map_err(|error| ServerError::Setup(format!("TLS cannot be set up: {error}")))?;
+        let (checkpointer, items, file) = open(&self.database).await?;
         let mut graphs = BTreeMap::new();
         for (name, graph) in self.graphs {
             graph.check().map_err(|source| ServerError::Graph { name: name.clone(), source })?;
-            let graph = graph.with_checkpointer(saver.clone()).with_store(items.clone());
+            let graph = graph.with_checkpointer(checkpointer.clone()).with_store(items.clone());
             if graphs.insert(name.clone(), graph).is_some() {
                 return Err(ServerError::Setup(format!("two graphs have the name `{name}`")));
             }
@@ -231,20 +271,31 @@ impl Server {
             tracing::info!(runs = left, "going on with runs that another process left");
         }
         let kept = i64::try_from(EVENTS_KEPT.as_micros()).unwrap_or(i64::MAX);
-        store.forget_events(Micros(Micros::now().0.saturating_sub(kept))).await?;
+        let before = Micros(Micros::now().0.saturating_sub(kept));
+        store.forget_events(before).await?;
+        store.forget_sessions(before).await?;
+        let kept = i64::try_from(WEBHOOKS_KEPT.as_micros()).unwrap_or(i64::MAX);
+        store.forget_webhooks(Micros(Micros::now().0.saturating_sub(kept))).await?;
         let app = Arc::new(App {
             graphs,
-            saver,
+            checkpointer,
             items,
             store,
             hub: Hub::default(),
             wake: Arc::new(Notify::new()),
+            cron_wake: Arc::new(Notify::new()),
+            webhook_wake: Arc::new(Notify::new()),
+            webhooks,
             pending_max: self.pending_max,
+            body_max: self.body_max,
+            streams: Arc::new(Semaphore::new(self.streams_max)),
+            streams_max: self.streams_max,
+            metrics: Metrics::default(),
             api_keys: self.api_keys,
             stopping: watch::Sender::new(false),
         });
         let workers = Workers::start(&app, self.workers);
-        Ok(Running { app, workers, body_max: self.body_max })
+        Ok(Running { app, workers })
     }
 }
 
@@ -254,13 +305,13 @@ async fn open(
     let failed = |error: superstep::checkpoint::Error| ServerError::Database(error.to_string());
     match database {
         Database::Memory => {
-            let saver = AnyCheckpointer::new(MemorySaver::new());
-            Ok((saver, AnyStore::new(MemoryStore::new()), None))
+            let checkpointer = AnyCheckpointer::new(MemorySaver::new());
+            Ok((checkpointer, AnyStore::new(MemoryStore::new()), None))
         }
         Database::Sqlite(file) => {
-            let saver = SqliteSaver::open(file).await.map_err(failed)?;
-            let items = saver.store().await.map_err(failed)?;
-            Ok((AnyCheckpointer::new(saver), AnyStore::new(items), Some(file)))
+            let checkpointer = SqliteSaver::open(file).await.map_err(failed)?;
+            let items = checkpointer.store().await.map_err(failed)?;
+            Ok((AnyCheckpointer::new(checkpointer), AnyStore::new(items), Some(file)))
         }
     }
 }
@@ -286,7 +337,6 @@ fn default_for(graph: &str) -> Assistant {
 pub struct Running {
     app: Arc<App>,
     workers: Workers,
-    body_max: usize,
 }
 
 impl fmt::Debug for Running {
@@ -298,7 +348,17 @@ impl fmt::Debug for Running {
 impl Running {
     /// The endpoints, for an application of one's own. They work while this is not dropped.
     pub fn router(&self) -> Router {
-        crate::routes::router(self.app.clone(), self.body_max)
+        crate::routes::router(self.app.clone())
+    }
+
+    #[cfg(test)]
+    pub(crate) fn app(&self) -> &App {
+        &self.app
+    }
+
+    #[cfg(test)]
+    pub(crate) fn app_handle(&self) -> Arc<App> {
+        self.app.clone()
     }
 
     /// Stops: no run is taken any more, and running supersteps finish within the grace time. Runs that are not over by then

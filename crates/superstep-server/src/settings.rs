@@ -13,6 +13,8 @@ use crate::server::{Database, ServerError};
 /// | `--listen` | `SUPERSTEP_LISTEN` | `127.0.0.1:2024` |
 /// | `--api-key` | `SUPERSTEP_API_KEY` | nobody needs a key, and only this machine gets in |
 /// | `--workers` | `SUPERSTEP_WORKERS` | 10 |
+/// | `--webhook-secret` | `SUPERSTEP_WEBHOOK_SECRET` | webhooks are not signed |
+/// | `--private-webhooks` | `SUPERSTEP_PRIVATE_WEBHOOKS` | `false`: webhooks go to public hosts only |
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Settings {
@@ -24,6 +26,10 @@ pub struct Settings {
     pub api_keys: Vec<String>,
     /// How many runs are driven at the same time.
     pub workers: usize,
+    /// Signs webhooks.
+    pub webhook_secret: Option<String>,
+    /// Whether webhooks may go to this machine and to private networks.
+    pub private_webhooks: bool,
     /// How long running supersteps may take when the server is told to end.
     pub grace: Duration,
 }
@@ -35,6 +41,8 @@ impl Default for Settings {
             listen: SocketAddr::from(([127, 0, 0, 1], 2024)),
             api_keys: Vec::new(),
             workers: 10,
+            webhook_secret: None,
+            private_webhooks: false,
             grace: Duration::from_secs(20),
         }
     }
@@ -55,7 +63,7 @@ impl Settings {
         arguments: impl Iterator<Item = String>,
     ) -> Result<Self, ServerError> {
         let mut settings = Self::default();
-        for name in ["db", "listen", "api-key", "workers"] {
+        for name in ["db", "listen", "api-key", "workers", "webhook-secret", "private-webhooks"] {
             let variable_name = format!("SUPERSTEP_{}", name.replace('-', "_").to_uppercase());
             if let Some(value) = variable(&variable_name).filter(|value| !value.is_empty()) {
                 settings.set(name, &value)?;
@@ -81,6 +89,10 @@ impl Settings {
             "db" => self.database = value.parse()?,
             "listen" => self.listen = value.parse().map_err(|_| wrong("an address and port"))?,
             "api-key" => self.api_keys = value.split(',').map(str::to_owned).collect(),
+            "webhook-secret" => self.webhook_secret = Some(value.to_owned()),
+            "private-webhooks" => {
+                self.private_webhooks = value.parse().map_err(|_| wrong("true or false"))?;
+            }
             "workers" => {
                 self.workers = value.parse().map_err(|_| wrong("a number"))?;
             }
@@ -92,7 +104,7 @@ impl Settings {
 
 fn unknown(argument: &str) -> ServerError {
     ServerError::Setup(format!(
-        "unknown argument `{argument}`; there are --db, --listen, --api-key and --workers"
+        "unknown argument `{argument}`; there are --db, --listen, --api-key, --workers, --webhook-secret and --private-webhooks"
     ))
 }
 

@@ -2,6 +2,8 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use superstep::checkpoint::wire::UtcTime;
+
 /// Microseconds since 1970, UTC.
 #[derive(
     Clone,
@@ -33,19 +35,8 @@ impl Micros {
 
     /// The time in the form that clients read: with microseconds and `+00:00`.
     pub(crate) fn rfc3339(self) -> String {
-        let (seconds, micros) = (self.0.div_euclid(1_000_000), self.0.rem_euclid(1_000_000));
-        let (days, of_day) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-        // The civil calendar, counted in eras of 400 years that begin in March.
-        let shifted = days + 719_468;
-        let (era, of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
-        let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-        let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-        let from_march = (5 * of_year + 2) / 153;
-        let day = of_year - (153 * from_march + 2) / 5 + 1;
-        let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
-        let year = year_of_era + era * 400 + i64::from(month <= 2);
-        let (hour, minute, second) = (of_day / 3_600, of_day / 60 % 60, of_day % 60);
-        format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{micros:06}+00:00")
+        let time = UtcTime::from_micros(self.0);
+        format!("{time}.{:06}+00:00", time.micros)
     }
 }
 

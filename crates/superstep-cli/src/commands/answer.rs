@@ -1,4 +1,4 @@
-//! `answer`: leaves an answer for whoever runs the graph next.
+//! `answer`: stores an answer for the next run.
 
 use serde_json::{Value as Json, json};
 use superstep::RunError;
@@ -16,12 +16,14 @@ pub(super) async fn answer(
     replace: bool,
     out: Out,
 ) -> Result<(), Fail> {
-    // What is no JSON is text: `approve` needs no quotes.
+    // What is not JSON is text: `approve` needs no quotes.
     let value: Json = serde_json::from_str(value).unwrap_or_else(|_| value.into());
     let id = id.map(InterruptId::new);
     let answered = match replace {
-        true => superstep::replace_answer(&db.saver, thread, id.as_ref(), value.clone()).await,
-        false => superstep::answer(&db.saver, thread, id.as_ref(), value.clone()).await,
+        true => {
+            superstep::replace_answer(&db.checkpointer, thread, id.as_ref(), value.clone()).await
+        }
+        false => superstep::answer(&db.checkpointer, thread, id.as_ref(), value.clone()).await,
     };
     let question = match answered {
         Ok(question) => question,
@@ -31,7 +33,7 @@ pub(super) async fn answer(
         Err(RunError::Resume { message, .. }) => return Err(Fail::new(message)),
         Err(RunError::Conflict { .. }) => {
             return Err(Fail::new(format_args!(
-                "thread `{thread}` was answered or taken up by somebody else at the same time; look again"
+                "thread `{thread}` was answered or continued by another process at the same time; look again"
             )));
         }
         Err(other) => return Err(other.into()),
@@ -48,13 +50,13 @@ pub(super) async fn answer(
         format!(
             "{}\n{}",
             out.good(text),
-            out.dim("the next run of the thread with no input takes the answer")
+            out.dim("the next run of the thread with no input uses the answer")
         )
     })?;
     Ok(())
 }
 
-/// Why nothing is open: perhaps since it is answered already, which can be changed.
+/// Explains why no question is open: perhaps it is answered, which can be changed.
 async fn unasked(db: &Db, thread: &str, message: &str) -> Fail {
     let questions = match db.head(thread).await {
         Ok(head) => head.questions().unwrap_or_default(),
@@ -72,5 +74,5 @@ async fn unasked(db: &Db, thread: &str, message: &str) -> Fail {
 pub(super) async fn migrate(url: Option<&str>, out: Out) -> Result<(), Fail> {
     let db = Db::make(url).await?;
     db.close().await?;
-    out.either(&json!({ "migrated": true }), || "the tables are there and up to date".to_owned())
+    out.either(&json!({ "migrated": true }), || "the tables are up to date".to_owned())
 }

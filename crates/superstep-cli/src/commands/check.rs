@@ -1,4 +1,4 @@
-//! `check`: walks a whole database and reports what is damaged.
+//! `check`: reads a whole database and reports damage.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -27,9 +27,9 @@ impl Problem {
     }
 }
 
-/// Whether everything that is stored can be read and belongs together.
+/// Checks that everything stored can be read and is consistent.
 pub(super) async fn check(db: &Db, out: Out) -> Result<bool, Fail> {
-    let all = db.saver.inventory().await?;
+    let all = db.checkpointer.inventory().await?;
     let mut problems = dangling(&all);
     for key in &all.checkpoints {
         match read(db, key).await {
@@ -81,16 +81,16 @@ fn dangling(all: &Inventory) -> Vec<Problem> {
             problems.push(Problem::new(key, format!("it continues {parent}, which is not stored")));
         }
     }
-    let stray = "there are writes beside it, but it is not stored itself";
+    let stray = "writes are stored for it, but the checkpoint itself is missing";
     problems.extend(all.stray_writes.iter().map(|key| Problem::new(key, stray)));
     problems
 }
 
-/// What is wrong with one checkpoint. A whole checkpoint that cannot be read is an error.
+/// The damage of one checkpoint. An unreadable checkpoint is an error.
 async fn read(db: &Db, key: &StoredKey) -> Result<Vec<String>, Error> {
     let id: CheckpointId = key.id.parse()?;
-    let Some(stored) = db.saver.get(&key.thread, &key.ns, Some(id)).await? else {
-        return Ok(vec!["its id is not written as ids are, so that it cannot be found".to_owned()]);
+    let Some(stored) = db.checkpointer.get(&key.thread, &key.ns, Some(id)).await? else {
+        return Ok(vec!["its id is malformed, so it cannot be found".to_owned()]);
     };
     let mut problems = Vec::new();
     for (channel, blob) in &stored.checkpoint.channel_values {
@@ -115,7 +115,7 @@ async fn read(db: &Db, key: &StoredKey) -> Result<Vec<String>, Error> {
     Ok(problems)
 }
 
-/// Whether the channels that are stored as writes can be put together.
+/// Whether delta channels can be rebuilt.
 async fn rebuild(db: &Db, stored: &Stored) -> Result<Option<String>, Error> {
     let deltas = stored.metadata.delta_counters.keys();
     let deltas: Vec<Arc<str>> =
@@ -125,11 +125,11 @@ async fn rebuild(db: &Db, stored: &Stored) -> Result<Option<String>, Error> {
     }
     let (thread, ns) = (&stored.thread, &stored.ns);
     // A walk through the whole past of each checkpoint would take the square of its length: only heads are rebuilt.
-    let head = db.saver.get(thread, ns, None).await?;
+    let head = db.checkpointer.get(thread, ns, None).await?;
     if head.is_none_or(|head| head.checkpoint.id != stored.checkpoint.id) {
         return Ok(None);
     }
-    match db.saver.delta_history(thread, ns, stored.checkpoint.id, &deltas).await {
+    match db.checkpointer.delta_history(thread, ns, stored.checkpoint.id, &deltas).await {
         Ok(_) => Ok(None),
         Err(Error::Codec(what)) => Ok(Some(what)),
         Err(other) => Err(other),

@@ -52,7 +52,7 @@ pub(crate) async fn run(args: Args, out: Out) -> Result<ExitCode, Fail> {
     }
 }
 
-/// Reads an export to its end before it makes or changes anything.
+/// Reads an export to completion before it makes or changes anything.
 async fn import(file: Option<&Path>, url: Option<&str>, out: Out) -> Result<(), Fail> {
     let export = match file {
         None => transfer::read(std::io::stdin().lock())?,
@@ -76,6 +76,7 @@ async fn on_threads(command: Cmd, db: &Db, out: Out) -> Result<ExitCode, Fail> {
         Cmd::Show { thread, at } => thread::show(db, &thread, at.as_deref(), out).await?,
         Cmd::History { thread, ns } => thread::history(db, &thread, &ns, out).await?,
         Cmd::Diff { thread, a, b } => thread::diff(db, &thread, &a, &b, out).await?,
+        Cmd::Fork { thread, at, yes } => maintain::fork(db, &thread, &at, yes, out).await?,
         Cmd::Answer { thread, id, replace, value } => {
             answer::answer(db, &thread, id.as_deref(), &value, replace, out).await?;
         }
@@ -106,7 +107,7 @@ fn graph(format: Drawing, out: Out) -> Result<(), Fail> {
             // What is printed can be piped into a renderer as it is.
             return drawing.to_owned();
         }
-        let how = "A database does not hold graphs. To draw yours, print `to_ascii()` or `to_mermaid()` of the compiled graph.";
+        let how = "A database does not contain graphs. To draw yours, print `to_ascii()` or `to_mermaid()` of the compiled graph.";
         format!("{drawing}\n\n{}", out.dim(how))
     })
 }

@@ -1,4 +1,4 @@
-//! Commands that look at one thread: `show`, `history` and `diff`.
+//! Commands that read one thread: `show`, `history` and `diff`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use crate::look;
 use crate::out::{Fail, Out, brief, tame};
 use crate::readable;
 
-/// How many checkpoints are read at a time.
+/// The page size for checkpoints.
 const PAGE: usize = 64;
 
 /// The checkpoints of a namespace, newest first.
@@ -24,7 +24,7 @@ pub(super) async fn checkpoints(db: &Db, thread: &str, ns: &str) -> Result<Vec<S
             limit: Some(PAGE),
             ..Query::default()
         };
-        let page = db.saver.list(query).await?;
+        let page = db.checkpointer.list(query).await?;
         let last = page.len() < PAGE;
         all.extend(page);
         if last {
@@ -42,7 +42,7 @@ pub(super) async fn show(db: &Db, thread: &str, at: Option<&str>, out: Out) -> R
             resolve(&all, at)?.clone()
         }
     };
-    let (values, rebuilt) = look::values(&db.saver, &stored).await?;
+    let (values, rebuilt) = look::values(&db.checkpointer, &stored).await?;
     let (status, next) = (stored.status()?, look::next(&stored)?);
     let tasks = look::tasks(&stored)?;
     let questions = stored.questions()?;
@@ -88,7 +88,7 @@ pub(super) async fn show(db: &Db, thread: &str, at: Option<&str>, out: Out) -> R
             let state = match (&task.error, task.finished) {
                 (Some(error), _) => out.bad(format_args!("failed: {}", brief(error, 400))),
                 (None, true) => out.good("finished, does not run again"),
-                (None, false) if task.questions.is_empty() => "taken up".to_owned(),
+                (None, false) if task.questions.is_empty() => "started".to_owned(),
                 (None, false) => out.ask("asks"),
             };
             let arg = task.arg.as_ref().map(|arg| format!(" {arg}")).unwrap_or_default();
@@ -156,17 +156,17 @@ pub(super) async fn history(db: &Db, thread: &str, ns: &str, out: Out) -> Result
     })
 }
 
-/// Where a checkpoint stands in the drawing.
+/// The position of a checkpoint in the drawing.
 #[derive(Clone, Copy)]
 struct Rail {
-    /// How many lines go on to the left of it.
+    /// The number of rails to the left of it.
     depth: usize,
     /// Whether it is the first of a branch.
     is_first: bool,
 }
 
-/// The checkpoints in the order in which they are drawn: branches before the line that goes on, so that they stand where they
-/// begin.
+/// The checkpoints in the order in which they are drawn: branches before the line that continues,
+/// so that they stand where they begin.
 fn tree(newest_first: &[Stored]) -> Vec<(&Stored, Rail)> {
     let known: BTreeSet<CheckpointId> =
         newest_first.iter().map(|stored| stored.checkpoint.id).collect();
@@ -222,12 +222,12 @@ fn line(stored: &Stored, rail: Rail, next: &[String], head: CheckpointId, out: O
     format!("{rails}● {id}  step {step:>3}  {source:<6}  {next}{mark}\n")
 }
 
-/// What differs in the values of two checkpoints.
+/// The difference between the values of two checkpoints.
 pub(super) async fn diff(db: &Db, thread: &str, a: &str, b: &str, out: Out) -> Result<(), Fail> {
     let all = checkpoints(db, thread, "").await?;
     let (a, b) = (resolve(&all, a)?, resolve(&all, b)?);
-    let (before, _) = look::values(&db.saver, a).await?;
-    let (after, _) = look::values(&db.saver, b).await?;
+    let (before, _) = look::values(&db.checkpointer, a).await?;
+    let (after, _) = look::values(&db.checkpointer, b).await?;
     let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     let mut changes = Map::new();
     for name in names {
@@ -241,7 +241,7 @@ pub(super) async fn diff(db: &Db, thread: &str, a: &str, b: &str, out: Out) -> R
     out.either(&json, || {
         let mut text = format!("{}\n", out.dim(format_args!("{from} .. {to}")));
         if changes.is_empty() {
-            text.push_str("the values are the same\n");
+            text.push_str("the values are equal\n");
         }
         for (name, change) in &changes {
             text.push_str(&format!("{}\n", out.bold(tame(name))));
@@ -257,7 +257,7 @@ pub(super) async fn diff(db: &Db, thread: &str, a: &str, b: &str, out: Out) -> R
     })
 }
 
-/// What became of a value; for a list that only grew, what was added.
+/// The change of a value; for a list that only grew, the new items.
 fn change(old: Option<&Json>, new: Option<&Json>) -> Json {
     if let (Some(Json::Array(old)), Some(Json::Array(new))) = (old, new)
         && new.starts_with(old)
@@ -270,8 +270,8 @@ fn change(old: Option<&Json>, new: Option<&Json>) -> Json {
     Json::Object(change)
 }
 
-/// The checkpoint somebody means: an id or a part of one that no other has, `head`, or `head~3`.
-fn resolve<'a>(all: &'a [Stored], name: &str) -> Result<&'a Stored, Fail> {
+/// Finds a checkpoint by its id, a part of the id that no other has, `head`, or `head~3`.
+pub(super) fn resolve<'a>(all: &'a [Stored], name: &str) -> Result<&'a Stored, Fail> {
     let missing = || {
         Fail::new(format_args!(
             "no checkpoint of this thread is `{name}`; `superstep history` lists them"

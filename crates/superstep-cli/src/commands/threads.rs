@@ -1,4 +1,4 @@
-//! Commands that look over all threads: `threads` and `inbox`.
+//! Commands that list all threads: `threads` and `inbox`.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::out::{Fail, Out, brief, tame};
 use crate::readable;
 use crate::time;
 
-/// How many threads are read at a time.
+/// The page size for threads.
 const PAGE: usize = 200;
 
 struct Line {
@@ -29,7 +29,7 @@ async fn line(db: &Db, info: ThreadInfo) -> Result<Line, Fail> {
     if let Some(ThreadStatus::Done) | None = line.info.status {
         return Ok(line);
     }
-    match db.saver.get(&line.info.thread, "", Some(line.info.head)).await {
+    match db.checkpointer.get(&line.info.thread, "", Some(line.info.head)).await {
         Ok(Some(stored)) => {
             line.next = look::next(&stored)?;
             let tasks = look::tasks(&stored)?;
@@ -95,7 +95,7 @@ pub(super) async fn threads(db: &Db, args: ThreadsArgs, out: Out) -> Result<(), 
     if let Some(after) = &args.after {
         query = query.after(cursor(after)?);
     }
-    let page = db.saver.threads(query).await?;
+    let page = db.checkpointer.threads(query).await?;
     let mut lines = Vec::new();
     for info in page.threads {
         lines.push(line(db, info).await?);
@@ -115,9 +115,9 @@ pub(super) async fn threads(db: &Db, args: ThreadsArgs, out: Out) -> Result<(), 
     })
 }
 
-/// Where a page ended, as it was printed.
+/// The end of a page, as it was printed.
 fn cursor(text: &str) -> Result<ThreadCursor, Fail> {
-    let wrong = || Fail::usage("--after takes what the page before printed as its end");
+    let wrong = || Fail::usage("--after takes the end that the previous page printed");
     let (head, thread) = text.split_once('/').ok_or_else(wrong)?;
     let head: CheckpointId = head.parse().map_err(|_| wrong())?;
     Ok(ThreadCursor { head, thread: thread.into() })
@@ -133,7 +133,7 @@ pub(super) async fn inbox(db: &Db, out: Out) -> Result<(), Fail> {
         if let Some(cursor) = after {
             query = query.after(cursor);
         }
-        let page = db.saver.threads(query).await?;
+        let page = db.checkpointer.threads(query).await?;
         for info in page.threads {
             if info.damage.is_some() {
                 damaged.push(info.thread.clone());

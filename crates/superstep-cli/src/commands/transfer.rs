@@ -24,7 +24,7 @@ struct Header {
     v: u32,
 }
 
-/// A checkpoint with the writes beside it.
+/// A checkpoint with the writes next to it.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Record {
     thread: String,
@@ -140,7 +140,7 @@ impl Record {
         Ok((checkpoint, wire::metadata_from_json(self.metadata.as_bytes())?))
     }
 
-    /// The writes as a saver takes them: the slot of an ordinary write is its position in the list.
+    /// The writes as a checkpointer takes them: the slot of an ordinary write is its position in the list.
     fn task_writes(&self) -> Result<Vec<TaskWrites>, Fail> {
         let mut tasks: Vec<(&WriteRecord, Vec<&WriteRecord>)> = Vec::new();
         for write in &self.writes {
@@ -177,7 +177,7 @@ impl Record {
 
 /// Writes threads to standard output.
 pub(super) async fn export(db: &Db, threads: &[String], out: Out) -> Result<(), Fail> {
-    let all = db.saver.inventory().await?;
+    let all = db.checkpointer.inventory().await?;
     let mut names: Vec<Arc<str>> = all.checkpoints.into_iter().map(|key| key.thread).collect();
     names.dedup();
     if let Some(unknown) =
@@ -191,7 +191,7 @@ pub(super) async fn export(db: &Db, threads: &[String], out: Out) -> Result<(), 
     for thread in names {
         let query = Query { thread: Some(thread), ..Query::default() };
         // Oldest first, so that each line follows what it continues.
-        for stored in db.saver.list(query).await?.iter().rev() {
+        for stored in db.checkpointer.list(query).await?.iter().rev() {
             out.line(serde_json::to_string(&Record::new(stored)?)?)?;
         }
     }
@@ -206,7 +206,7 @@ pub(super) fn read(input: impl BufRead) -> Result<Vec<Record>, Fail> {
         Ok(header) if header.format == FORMAT && header.v == 1 => {}
         _ => {
             return Err(Fail::new(
-                "this is no export of superstep: its first line does not say so",
+                "this is not an export of superstep: its first line does not say so",
             ));
         }
     }
@@ -225,7 +225,7 @@ pub(super) async fn import(db: &Db, records: &[Record], out: Out) -> Result<(), 
     for record in records {
         *counts.entry(&record.thread).or_default() += 1;
     }
-    let there = db.saver.inventory().await?;
+    let there = db.checkpointer.inventory().await?;
     if let Some(key) = there.checkpoints.iter().find(|key| counts.contains_key(&*key.thread)) {
         return Err(Fail::new(format_args!(
             "thread `{}` is there already; delete it first, or export and import others",
@@ -236,7 +236,7 @@ pub(super) async fn import(db: &Db, records: &[Record], out: Out) -> Result<(), 
     if let Err(fail) = stored {
         // Half a thread is worse than none, and none of these was there before.
         for thread in counts.keys() {
-            db.saver.delete_thread(thread).await?;
+            db.checkpointer.delete_thread(thread).await?;
         }
         return Err(fail);
     }
@@ -266,10 +266,10 @@ async fn store(db: &Db, records: &[Record]) -> Result<(), Fail> {
             checkpoint,
             metadata,
         };
-        db.saver.put(put).await?;
+        db.checkpointer.put(put).await?;
         let writes = record.task_writes()?;
         if !writes.is_empty() {
-            db.saver.put_writes(thread, ns, record.id, writes).await?;
+            db.checkpointer.put_writes(thread, ns, record.id, writes).await?;
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Where the demo gets its answers: the terminal, or a file.
+//! The source of the demo's answers: the terminal, or a file.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, IsTerminal};
@@ -9,12 +9,12 @@ use superstep::checkpoint::Value;
 
 use crate::out::{Fail, Out};
 
-/// Where answers come from.
+/// The source of answers.
 #[derive(Debug)]
 pub(super) enum Answers {
     Given(VecDeque<Json>),
     Terminal,
-    /// Nobody is there to ask.
+    /// No terminal and no file.
     Nobody,
 }
 
@@ -31,7 +31,7 @@ impl Answers {
         Ok(Self::Given(parse(&text)))
     }
 
-    /// The next answer; nothing if nobody gives one.
+    /// The next answer, if there is one.
     pub(super) fn next(&mut self, out: &Out) -> Result<Option<Value>, Fail> {
         match self {
             Self::Nobody => Ok(None),

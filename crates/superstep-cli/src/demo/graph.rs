@@ -17,16 +17,16 @@ use super::office::Office;
 /// How many pages the handbook has.
 pub const PAGES: usize = 12;
 
-/// An e-mail and what becomes of it.
+/// An e-mail and its answer.
 #[derive(State, Clone, Debug, Default)]
 pub struct Mail {
-    /// Who wrote.
+    /// The writer.
     pub from: String,
     /// What they wrote.
     pub text: String,
     /// What it is about.
     pub topic: Option<String>,
-    /// What was found out; both research nodes add to it in one superstep.
+    /// The findings; both research nodes add to them in one superstep.
     #[channel(reduce = Append)]
     pub facts: Vec<String>,
     /// The answer, until it is sent.
@@ -54,7 +54,7 @@ pub enum Verdict {
     Reject,
 }
 
-/// How long one page of the handbook takes. It is no state: the next process may be faster.
+/// The time for one page of the handbook. It is not state: the next process may be faster.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace(pub Duration);
 
@@ -144,7 +144,7 @@ async fn send(
     Ok(Mail::update().receipt(receipt))
 }
 
-/// The graph, without a place to keep threads and without context.
+/// The graph, without checkpointer and context.
 ///
 /// # Errors
 /// None: the graph is as it should be.

@@ -1,4 +1,5 @@
-//! The demo: an e-mail is answered by a graph that a person has to approve of, and that survives the end of its process.
+//! The demo: a graph answers an e-mail, asks a person for approval, and survives a crash of its
+//! process.
 
 mod answers;
 mod graph;
@@ -26,17 +27,17 @@ pub const THREAD: &str = "mail-1";
 /// How to run the demo.
 #[derive(Debug)]
 pub struct Demo {
-    /// Where the database and the files of the office are.
+    /// The directory of the database and the files.
     pub dir: PathBuf,
     /// Answers, instead of asking in the terminal.
     pub answers: Option<PathBuf>,
-    /// Whether to begin anew.
+    /// Whether to start over.
     pub fresh: bool,
-    /// How long a page of the handbook takes.
+    /// The time for one page of the handbook.
     pub pace: Duration,
 }
 
-/// Runs the demo to its end, or until nobody answers.
+/// Runs the demo until it is done, or no answer is available.
 ///
 /// # Errors
 /// The directory cannot be used, or the run failed.
@@ -47,14 +48,14 @@ pub async fn run(demo: Demo, out: Out) -> Result<(), Fail> {
     };
     std::fs::create_dir_all(&demo.dir).map_err(what)?;
     let file = demo.dir.join("mail.db");
-    let saver = SqliteSaver::open(&file).await?;
+    let checkpointer = SqliteSaver::open(&file).await?;
     let office = Office::new(&demo.dir);
     if demo.fresh {
-        saver.delete_thread(THREAD).await?;
+        checkpointer.delete_thread(THREAD).await?;
         office.clear().map_err(what)?;
     }
-    let thread = thread(graph()?, saver.clone(), office.clone(), demo.pace);
-    let stored = saver.get(THREAD, "", None).await?;
+    let thread = thread(graph()?, checkpointer.clone(), office.clone(), demo.pace);
+    let stored = checkpointer.get(THREAD, "", None).await?;
     let view = View { out, file, kept: stored.as_ref().map(finished).unwrap_or_default() };
     view.greet()?;
     let next = match &stored {
@@ -100,11 +101,15 @@ pub async fn run(demo: Demo, out: Out) -> Result<(), Fail> {
 /// The graph on its thread, with everything it needs.
 fn thread(
     graph: CompiledGraph<Mail>,
-    saver: SqliteSaver,
+    checkpointer: SqliteSaver,
     office: Office,
     pace: Duration,
 ) -> Thread<Mail> {
-    graph.with_context(office).with_context(Pace(pace)).with_checkpointer(saver).thread(THREAD)
+    graph
+        .with_context(office)
+        .with_context(Pace(pace))
+        .with_checkpointer(checkpointer)
+        .thread(THREAD)
 }
 
 /// The tasks and recorded calls of the open superstep that have finished.
@@ -141,7 +146,7 @@ async fn drive(
     Err(Failed::View(Fail::new("the run ended without an outcome")))
 }
 
-/// The answer to a question; nothing if nobody is there to give one.
+/// The answer to a question, if one is available.
 fn ask(answers: &mut Answers, question: &Interrupt, view: &View) -> Result<Option<Value>, Fail> {
     view.question(question)?;
     answers.next(&view.out)

@@ -1,4 +1,4 @@
-//! The world outside of the graph: what was really done, and the mails that left.
+//! The outside world of the demo: a log of effects, and the sent mails.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -19,7 +19,7 @@ impl Office {
         Self { dir: dir.to_owned() }
     }
 
-    /// Takes note that something runs.
+    /// Logs that something runs.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -56,7 +56,7 @@ impl Office {
         Ok(order.into_iter().map(|what| (what.to_owned(), count[what])).collect())
     }
 
-    /// Forgets everything.
+    /// Deletes the files.
     ///
     /// # Errors
     /// A file is there and cannot be removed.

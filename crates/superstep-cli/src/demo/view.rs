@@ -33,7 +33,7 @@ impl View {
         let step = stored.metadata.step;
         out.line("")?;
         if state.next.is_empty() {
-            return out.line(out.bold("this thread is done; `--fresh` begins anew"));
+            return out.line(out.bold("this thread is done; `--fresh` starts over"));
         }
         out.line(
             out.bold(format_args!("going on where the thread was left, after superstep {step}")),
@@ -159,7 +159,7 @@ impl View {
         ))?;
         out.line(format_args!("  superstep --db {db} inbox"))?;
         out.line(format_args!("  superstep --db {db} answer {THREAD} approve"))?;
-        out.line("and start the demo again, which takes the answer up")
+        out.line("and start the demo again, which uses the answer")
     }
 
     pub(super) fn ended(&self, mail: &Mail, office: &Office) -> Result<(), Fail> {

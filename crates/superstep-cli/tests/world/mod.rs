@@ -43,7 +43,7 @@ impl Dir {
         format!("sqlite:{}", self.demo().join("mail.db").display())
     }
 
-    /// Runs the demo to its end with these answers, or until they run out.
+    /// Runs the demo to completion with these answers, or until they run out.
     pub(crate) fn run_demo(&self, answers: &str) -> String {
         let answers = self.file("answers.txt", answers);
         let demo = self.demo();
@@ -98,11 +98,12 @@ pub(crate) fn failed(output: &Output) -> (String, i32) {
 }
 
 /// Every command that opens a database and expects it to be one already.
-pub(crate) const OPENS: [&[&str]; 11] = [
+pub(crate) const OPENS: [&[&str]; 12] = [
     &["threads"],
     &["show", "x"],
     &["history", "x"],
     &["diff", "x", "head~1", "head"],
+    &["fork", "x", "head~1", "--yes"],
     &["inbox"],
     &["answer", "x", "y"],
     &["prune", "--all", "--yes"],
@@ -139,19 +140,21 @@ pub(crate) fn files(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-/// A database file written by LangGraph; nothing if there is no Python that has it, which is said.
+/// A database file written by LangGraph; `None` if there is no Python that has it, which is said.
 pub(crate) fn python_db(dir: &Dir) -> Option<String> {
     let file = dir.path().join("python.db");
     python(text(&file), &[])?;
     Some(format!("sqlite:{}", file.display()))
 }
 
-/// What LangGraph says that makes threads in a database, or goes on with one of them; nothing if there is no Python that has it.
+/// What LangGraph says that makes threads in a database, or continues with one of them; `None` if
+/// there is no Python that has it.
 pub(crate) fn python(database: &str, task: &[&str]) -> Option<String> {
     python_script("threads.py", database, task)
 }
 
-/// What one of the programs in `tests/python` says; nothing if there is no Python that has LangGraph.
+/// What one of the programs in `tests/python` says; `None` if there is no Python that has
+/// LangGraph.
 pub(crate) fn python_script(script: &str, database: &str, task: &[&str]) -> Option<String> {
     let Ok(python) = std::env::var("SUPERSTEP_TEST_PYTHON") else {
         println!("NOT RUN: set SUPERSTEP_TEST_PYTHON to a Python that has LangGraph");

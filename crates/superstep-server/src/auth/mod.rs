@@ -3,22 +3,27 @@
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
 
 use crate::app::App;
 use crate::error::{ApiError, ApiResult};
+use crate::routes::{Access, Action};
 
-/// What everybody may see.
-const OPEN: [&str; 4] = ["/ok", "/info", "/docs", "/openapi.json"];
+/// What stands before an operation.
+#[derive(Clone)]
+pub(crate) struct Gate {
+    pub(crate) app: Arc<App>,
+    pub(crate) access: Access,
+}
 
 pub(crate) async fn check(
-    State(app): State<Arc<App>>,
+    State(Gate { app, access }): State<Gate>,
     request: Request,
     next: Next,
 ) -> ApiResult<Response> {
-    let open = OPEN.contains(&request.uri().path()) || request.method() == Method::OPTIONS;
+    let open = access.action == Action::Open;
     if !open && !app.api_keys.is_empty() && !has_key(&app.api_keys, request.headers()) {
         return Err(ApiError::new(
             StatusCode::UNAUTHORIZED,

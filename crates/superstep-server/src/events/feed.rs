@@ -1,4 +1,4 @@
-//! The events of one run.
+//! The events of one run, or of one session of the thread protocol.
 //!
 //! The newest events are in memory. What leaves the memory is in the store, so a reader that is slow, or comes late, holds
 //! nothing: it is served from there. Events of a resumable run are shown only when they are stored, so that no reader has
@@ -10,21 +10,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::Value as Json;
 use tokio::sync::watch;
 
+use super::log::Log;
 use crate::store::{Store, StoreError, Stored};
 
 /// How many events stay in memory, and how many of them leave it at a time.
 const WINDOW: usize = 512;
 const SPILL: usize = 256;
-/// How many events are read from the store at a time.
-const PAGE: usize = 256;
+/// How many events a reader takes at a time, and holds while it stalls.
+const PAGE: usize = 32;
 
 /// An event, as it is sent.
 pub(crate) type Frame = Stored;
 
 pub(crate) struct Feed {
-    run: String,
+    log: Log,
+    /// Whether events are stored before they are shown.
     resumable: bool,
-    store: Arc<dyn Store>,
     state: Mutex<State>,
     grown: watch::Sender<Length>,
 }
@@ -48,40 +49,56 @@ struct Length {
 }
 
 impl Feed {
-    /// The events of a run, of which this many were there before.
+    /// The events of a run.
     pub(crate) fn new(run: &str, resumable: bool, store: Arc<dyn Store>) -> Arc<Self> {
-        Arc::new(Self {
-            run: run.to_owned(),
-            resumable,
-            store,
-            state: Mutex::default(),
-            grown: watch::Sender::default(),
-        })
+        Self::on(Log::of_run(store, run), resumable)
+    }
+
+    /// The events of the session of a thread.
+    pub(crate) fn of_session(thread: &str, store: Arc<dyn Store>) -> Arc<Self> {
+        Self::on(Log::of_session(store, thread), true)
+    }
+
+    fn on(log: Log, resumable: bool) -> Arc<Self> {
+        Arc::new(Self { log, resumable, state: Mutex::default(), grown: watch::Sender::default() })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Goes on after the events that an earlier attempt of the run has stored.
+    /// Goes on after the events that are stored: those of an earlier attempt, or of another process.
     pub(crate) async fn take_up(&self) -> Result<(), StoreError> {
-        let mut last = 0;
-        loop {
-            let page = self.store.events(&self.run, last, PAGE).await?;
-            let Some(newest) = page.last() else { break };
-            last = newest.seq;
+        let last = self.log.last().await?;
+        {
+            let mut state = self.state();
+            if last <= state.last {
+                return Ok(());
+            }
+            state.last = last;
+            // What came from elsewhere is read from the store, and so is what was before it.
+            state.window.clear();
         }
-        self.state().last = last;
         self.grown.send_modify(|length| length.shown = last);
         Ok(())
     }
 
+    /// The number of the last event that is shown.
+    pub(crate) fn shown(&self) -> u64 {
+        self.grown.borrow().shown
+    }
+
     /// Adds an event. It is shown when it is stored, if it has to be.
     pub(crate) async fn push(&self, event: &str, data: &Json) -> Result<(), StoreError> {
+        self.push_text(event, data.to_string()).await
+    }
+
+    /// As [`push`](Self::push), for data that is JSON already.
+    pub(crate) async fn push_text(&self, event: &str, data: String) -> Result<(), StoreError> {
         let (spilled, full) = {
             let mut state = self.state();
             state.last += 1;
-            let frame = Frame { seq: state.last, event: event.to_owned(), data: data.to_string() };
+            let frame = Frame { seq: state.last, event: event.to_owned(), data };
             if self.resumable {
                 state.staged.push(frame);
                 (Vec::new(), state.staged.len() >= SPILL)
@@ -101,7 +118,7 @@ impl Feed {
         if !spilled.is_empty() {
             let count = spilled.len();
             let frames = spilled.iter().map(|frame| (**frame).clone()).collect();
-            self.store.append(&self.run, frames).await?;
+            self.log.append(frames).await?;
             self.state().window.drain(..count);
         }
         Ok(())
@@ -116,7 +133,7 @@ impl Feed {
     pub(crate) async fn flush(&self) -> Result<(), StoreError> {
         let staged = self.state().staged.clone();
         let Some(shown) = staged.last().map(|frame| frame.seq) else { return Ok(()) };
-        self.store.append(&self.run, staged.clone()).await?;
+        self.log.append(staged.clone()).await?;
         {
             let mut state = self.state();
             state.staged.drain(..staged.len());
@@ -180,15 +197,19 @@ impl FeedReader {
                 let state = self.feed.state();
                 let first = state.window.front().map_or(u64::MAX, |frame| frame.seq);
                 let at = (after + 1).checked_sub(first).and_then(|at| usize::try_from(at).ok());
-                at.map(|at| state.window.iter().skip(at).take(PAGE).cloned().collect::<Vec<_>>())
+                let frames = at.map(|at| state.window.iter().skip(at).take(PAGE).cloned());
+                frames.map(Iterator::collect::<Vec<_>>).filter(|frames| !frames.is_empty())
             };
             match in_memory {
-                Some(frames) if frames.is_empty() => return Ok(None),
                 Some(frames) => self.page.extend(frames),
                 None => {
-                    let stored = self.feed.store.events(&self.feed.run, after, PAGE).await?;
+                    let stored = self.feed.log.after(after, PAGE).await?;
                     if stored.is_empty() {
-                        return Ok(None);
+                        if length.ended {
+                            return Ok(None);
+                        }
+                        // They were forgotten.
+                        self.after = length.shown;
                     }
                     self.page.extend(stored.into_iter().map(Arc::new));
                 }

@@ -2,8 +2,11 @@
 
 mod feed;
 mod hub;
+mod log;
 mod sse;
 
-pub(crate) use feed::Feed;
-pub(crate) use hub::{Active, Hub};
-pub(crate) use sse::{Guard, HEARTBEAT, Sse};
+pub(crate) use feed::{Feed, FeedReader};
+pub(crate) use hub::{Active, Hub, Started};
+pub(crate) use sse::{
+    Guard, HEARTBEAT, HEARTBEAT_COMMENT, Sse, frame_text, response as sse_response,
+};

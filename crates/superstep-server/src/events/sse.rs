@@ -7,11 +7,15 @@ use axum::body::{Body, Bytes};
 use axum::http::HeaderValue;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
+use futures_util::Stream;
 
 use super::feed::{FeedReader, Frame};
 
 /// How long a stream is silent before it says that it is still there. Clients learn the rhythm.
 pub(crate) const HEARTBEAT: Duration = Duration::from_secs(5);
+
+/// What is sent then.
+pub(crate) const HEARTBEAT_COMMENT: &[u8] = b": heartbeat\r\n\r\n";
 
 /// The text of an event. An id is sent if the stream can be taken up again.
 pub(crate) fn frame_text(frame: &Frame, id: Option<&str>) -> String {
@@ -55,7 +59,7 @@ impl<G: Guard> Sse<G> {
                 return None;
             };
             let Ok(next) = tokio::time::timeout(HEARTBEAT, reader.next()).await else {
-                return Some(Bytes::from_static(b": heartbeat\r\n\r\n"));
+                return Some(Bytes::from_static(HEARTBEAT_COMMENT));
             };
             let frame = match next {
                 Ok(Some(frame)) => frame,
@@ -88,16 +92,22 @@ fn fits(mode: &str, name: &str) -> bool {
 
 impl<G: Guard> IntoResponse for Sse<G> {
     fn into_response(self) -> Response {
-        let frames = futures_util::stream::unfold(self, |mut sse| async move {
+        response(futures_util::stream::unfold(self, |mut sse| async move {
             let bytes = sse.next().await?;
-            Some((Ok::<_, std::convert::Infallible>(bytes), sse))
-        });
-        let mut response = Response::new(Body::from_stream(frames));
-        let headers = response.headers_mut();
-        let kind = HeaderValue::from_static("text/event-stream; charset=utf-8");
-        headers.insert(CONTENT_TYPE, kind);
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
-        response
+            Some((Ok(bytes), sse))
+        }))
     }
+}
+
+/// An answer that is a stream of events. An error breaks it off, so that the client notices.
+pub(crate) fn response(
+    frames: impl Stream<Item = std::io::Result<Bytes>> + Send + 'static,
+) -> Response {
+    let mut response = Response::new(Body::from_stream(frames));
+    let headers = response.headers_mut();
+    let kind = HeaderValue::from_static("text/event-stream; charset=utf-8");
+    headers.insert(CONTENT_TYPE, kind);
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
 }

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 
 use crate::app::{App, SHUTDOWN, cancel_reason};
 use crate::events::{Active, Feed};
+use crate::protocol::{MODES, Publisher, publish_failure};
 use crate::store::records::ThreadEnd;
 use crate::store::{
     Cancel, Claimed, Ended, OnCompletion, Run, RunStatus, StoreError, ThreadStatus,
@@ -32,7 +33,8 @@ type End = Result<Outcome<Json>, RunError>;
 pub(super) async fn execute(app: Arc<App>, claimed: Claimed) {
     let Claimed { run, again, .. } = claimed;
     let active = app.active(&run);
-    let ended = match attempt(&app, &run, &active, again).await {
+    let mut publisher = None;
+    let ended = match attempt(&app, &run, &active, again, &mut publisher).await {
         Ok(ended) => ended,
         Err(error) => {
             tracing::error!(run = %run.run_id, %error, "the events of a run could not be stored");
@@ -42,8 +44,16 @@ pub(super) async fn execute(app: Arc<App>, claimed: Claimed) {
     let result = result_of(&ended);
     // Nobody is told of an end that is not stored.
     let told = loop {
-        match app.store.finish(&run.run_id, run.attempt, ended.clone()).await {
-            Ok(true) => break result,
+        match app.store.finish(&run, ended.clone()).await {
+            Ok(true) => {
+                count(&app, &ended);
+                if let Some(publisher) = &mut publisher
+                    && let Err(error) = publisher.end(&ended).await
+                {
+                    tracing::error!(run = %run.run_id, %error, "the session of a thread was not told of the end of a run");
+                }
+                break result;
+            }
             Ok(false) => {
                 tracing::warn!(run = %run.run_id, "a run was deleted, or ended by somebody else");
                 break Some(json!({}));
@@ -59,18 +69,35 @@ pub(super) async fn execute(app: Arc<App>, claimed: Claimed) {
     };
     active.feed.end(told);
     app.hub.remove(&run.run_id);
+    app.webhook_wake.notify_one();
     // The next run of the thread may be ready now.
     app.wake.notify_one();
 }
 
+fn count(app: &App, ended: &Ended) {
+    match ended {
+        Ended::Over { status, .. } => app.metrics.ended(*status),
+        Ended::Deleted { .. } => app.metrics.deleted(),
+        Ended::PutBack => {}
+    }
+}
+
 /// Ends a run whose worker failed.
-pub(super) async fn give_up(app: &App, run: &Run, attempt: u32) {
+pub(super) async fn give_up(app: &App, run: &Run) {
     let error =
         json!({ "error": "InternalError", "message": "the server failed while it drove the run" });
     let end = thread_end(ThreadStatus::Error, None, Object::new(), error.clone());
     let result = json!({ "__error__": error });
     let over = Ended::Over { status: RunStatus::Error, result: result.clone(), thread: end };
-    if let Err(error) = app.store.finish(&run.run_id, attempt, over).await {
+    let told = match app.store.finish(run, over.clone()).await {
+        Ok(true) => {
+            count(app, &over);
+            publish_failure(app, run, &over).await
+        }
+        Ok(false) => Ok(()),
+        Err(error) => Err(error),
+    };
+    if let Err(error) = told {
         tracing::error!(run = %run.run_id, %error, "the end of a run could not be stored");
     }
     if let Some(active) = app.hub.remove(&run.run_id) {
@@ -87,11 +114,19 @@ fn result_of(ended: &Ended) -> Option<Json> {
 }
 
 /// One attempt of a run: its events, and how it is to be ended.
-async fn attempt(app: &App, run: &Run, active: &Active, again: bool) -> Result<Ended, StoreError> {
+async fn attempt(
+    app: &App,
+    run: &Run,
+    active: &Active,
+    again: bool,
+    publisher: &mut Option<Publisher>,
+) -> Result<Ended, StoreError> {
     let Active { feed, control, .. } = active;
     if again {
         feed.take_up().await?;
     }
+    app.hub.started(run, feed);
+    *publisher = Publisher::open(app, run).await?;
     feed.push("metadata", &json!({ "run_id": run.run_id, "attempt": run.attempt })).await?;
     let Some(graph) = app.graph(&run.graph_id) else {
         let text = format!("the server no longer has the graph `{}`", run.graph_id);
@@ -116,7 +151,7 @@ async fn attempt(app: &App, run: &Run, active: &Active, again: bool) -> Result<E
         request.input = None;
         request.command = None;
     }
-    let end = match drive(thread, request, run, feed).await? {
+    let end = match drive(thread, request, run, feed, publisher).await? {
         Ok(end) => end,
         Err(error) => return fail(feed, run, Some(&latest), &error).await,
     };
@@ -160,8 +195,8 @@ fn over(status: RunStatus, result: Json, thread: Box<ThreadEnd>) -> Ended {
 /// The thread of a stateless run goes with it.
 fn forget_if_temporary(run: &Run, ended: Ended) -> Ended {
     match ended {
-        Ended::Over { result, .. } if run.stateless == Some(OnCompletion::Delete) => {
-            Ended::Deleted { result, thread_too: true, thread: None }
+        Ended::Over { status, result, .. } if run.stateless == Some(OnCompletion::Delete) => {
+            Ended::Deleted { status: Some(status), result, thread_too: true, thread: None }
         }
         ended => ended,
     }
@@ -205,7 +240,7 @@ fn thread_end(
 
 /// Deletes what a run has stored, as if it had never run.
 async fn roll_back(app: &App, run: &Run, thread: &AnyThread) -> Ended {
-    if let Err(error) = app.saver.delete_for_runs(std::slice::from_ref(&run.run_id)).await {
+    if let Err(error) = app.checkpointer.delete_for_runs(std::slice::from_ref(&run.run_id)).await {
         tracing::error!(run = %run.run_id, %error, "the checkpoints of a run could not be deleted");
     }
     let state = thread.state(true).await.ok();
@@ -218,7 +253,7 @@ async fn roll_back(app: &App, run: &Run, thread: &AnyThread) -> Ended {
         json!({ "error": "UserRollback", "message": "the run was rolled back by a request" });
     let thread = Some(thread_end(status, values, interrupts, error));
     let thread_too = run.stateless == Some(OnCompletion::Delete);
-    Ended::Deleted { result: json!({}), thread_too, thread }
+    Ended::Deleted { status: None, result: json!({}), thread_too, thread }
 }
 
 /// Where a thread is after a run that did not come to its end.
@@ -259,8 +294,12 @@ async fn drive(
     request: Request,
     run: &Run,
     feed: &Feed,
+    publisher: &mut Option<Publisher>,
 ) -> Result<End, StoreError> {
     let mut frames = Frames::new(run);
+    if let Some((name, data)) = frames.begin() {
+        feed.push(&name, &data).await?;
+    }
     let mut driven = thread.run(request);
     let mut flush_at = None;
     loop {
@@ -269,29 +308,46 @@ async fn drive(
             Some(at) => match tokio::time::timeout_at(at, driven.next()).await {
                 Ok(next) => next,
                 Err(_) => {
-                    feed.flush().await?;
+                    flush(feed, publisher).await?;
                     flush_at = None;
                     continue;
                 }
             },
         };
         match next {
-            Some(Ok(AnyEvent::Outcome(outcome))) => return Ok(Ok(outcome)),
+            Some(Ok(AnyEvent::Outcome(outcome))) => {
+                if let Some((name, data)) = frames.end(&outcome) {
+                    feed.push(&name, &data).await?;
+                }
+                return Ok(Ok(outcome));
+            }
             Some(Ok(event)) => {
                 for (name, data) in frames.of(&event) {
                     feed.push(&name, &data).await?;
                 }
+                if let Some(publisher) = publisher {
+                    publisher.event(&event).await?;
+                }
                 if tells_of_state(&event) {
                     // The checkpoint is on its way to storage. What it follows from must not come later than it need.
-                    feed.flush().await?;
+                    flush(feed, publisher).await?;
                     flush_at = None;
-                } else if feed.has_staged() {
+                } else if feed.has_staged() || publisher.as_ref().is_some_and(Publisher::has_staged)
+                {
                     flush_at = flush_at.or_else(|| Some(Instant::now() + FLUSH_AFTER));
                 }
             }
             Some(Err(error)) => return Ok(Err(error)),
             None => return Ok(Err(RunError::Invalid("the run ended without an end".to_owned()))),
         }
+    }
+}
+
+async fn flush(feed: &Feed, publisher: &Option<Publisher>) -> Result<(), StoreError> {
+    feed.flush().await?;
+    match publisher {
+        Some(publisher) => publisher.flush().await,
+        None => Ok(()),
     }
 }
 
@@ -332,12 +388,19 @@ fn to_request(run: &Run) -> Request {
     metadata.extend(scalar.map(|(key, value)| (key.clone(), value.clone())));
     metadata.extend(run.metadata.clone());
     metadata.insert("run_attempt".to_owned(), run.attempt.into());
+    let is_traced = modes.iter().any(|mode| mode == "events");
+    let mut engine_modes = engine_modes(&modes);
+    if run.session {
+        engine_modes.extend(
+            MODES.into_iter().filter(|mode| !engine_modes.contains(mode)).collect::<Vec<_>>(),
+        );
+    }
     Request {
         input: Some(run.asked("input").clone()).filter(|input| !input.is_null()),
         command: Some(run.asked("command").clone()).filter(|command| !command.is_null()),
         context: run.asked("context").clone(),
-        modes: engine_modes(&modes),
-        subgraphs: run.asked("subgraphs") == &Json::Bool(true),
+        modes: engine_modes,
+        subgraphs: run.session || is_traced || run.asked("subgraphs") == &Json::Bool(true),
         durability: match run.asked("durability").as_str() {
             Some("exit") => Durability::Exit,
             Some("sync") => Durability::Sync,
@@ -392,6 +455,7 @@ mod tests {
             cancel: None,
             stateless: None,
             result: None,
+            session: false,
         }
     }
 

@@ -19,15 +19,48 @@ pub(crate) async fn submit(
     request: RunRequest,
 ) -> ApiResult<(Run, Active)> {
     request.check(thread.is_none())?;
+    request.check_webhook(app.webhooks.allows_private())?;
     if app.is_stopping() {
         return Err(ApiError::overloaded());
     }
     let assistant = app.assistant(&request.assistant_id).await?;
-    let now = Micros::now();
+    let admission = admission(app, &assistant, thread, &request, Micros::now());
+    // Readers are there before the run is, so that they miss nothing.
+    let active = app.active(&admission.run);
+    let id = admission.run.run_id.clone();
+    let admitted = match app.store.admit(admission).await {
+        Ok(admitted) => admitted,
+        Err(error) => {
+            app.hub.remove(&id);
+            return Err(error.into());
+        }
+    };
+    match (admitted, thread) {
+        (Admitted::NoThread, Some(thread)) => {
+            app.hub.remove(&id);
+            // A thread of another program may be taken in.
+            app.thread(thread).await?;
+            Box::pin(submit(app, Some(thread), request)).await
+        }
+        (admitted, _) => settle_admission(app, &id, active, admitted),
+    }
+}
+
+/// What a run asks to be admitted with.
+pub(crate) fn admission(
+    app: &App,
+    assistant: &Assistant,
+    thread: Option<&str>,
+    request: &RunRequest,
+    now: Micros,
+) -> Admission {
     let (thread_id, stateless, new_thread) = match thread {
         Some(id) => {
             let create = request.if_not_exists == Some(crate::wire::IfNotExists::Create);
-            let new = create.then(|| Thread::new(id.to_owned(), Map::new(), now));
+            let new = create.then(|| Thread {
+                session: request.session || app.hub.has_session(id),
+                ..Thread::new(id.to_owned(), Map::new(), now)
+            });
             (id.to_owned(), None, new)
         }
         None => {
@@ -36,47 +69,42 @@ pub(crate) async fn submit(
             (id, Some(request.on_completion.unwrap_or(OnCompletion::Delete)), Some(new))
         }
     };
-    let run = new_run(&assistant, &request, thread_id, stateless, now);
-    // Readers are there before the run is, so that they miss nothing.
-    let active = app.active(&run);
-    let id = run.run_id.clone();
-    let admission = Admission {
+    Admission {
         thread_metadata: [
             ("graph_id".to_owned(), assistant.graph_id.clone().into()),
             ("assistant_id".to_owned(), assistant.assistant_id.clone().into()),
         ]
         .into_iter()
         .collect(),
-        thread_config: thread_config(&request),
-        run,
+        thread_config: thread_config(request),
+        run: new_run(assistant, request, thread_id, stateless, now),
         new_thread,
         pending_max: app.pending_max,
-    };
-    let admitted = app.store.admit(admission).await;
-    let refused = |error: ApiError| {
-        app.hub.remove(&id);
-        error
-    };
-    match admitted.map_err(|error| refused(error.into()))? {
+    }
+}
+
+/// Does what follows from an admission, whose run is known here already.
+pub(crate) fn settle_admission(
+    app: &App,
+    id: &str,
+    active: Active,
+    admitted: Admitted,
+) -> ApiResult<(Run, Active)> {
+    let refusal = match admitted {
         Admitted::Stored { run, stop, dropped } => {
             stop.iter().for_each(|(run, action)| app.stop_run(run, *action));
             dropped.iter().for_each(|run| app.drop_run(run));
             app.wake.notify_one();
-            Ok((*run, active))
+            return Ok((*run, active));
         }
-        Admitted::NoThread => {
-            let thread = thread.unwrap_or_default();
-            // A thread of another program may be taken in.
-            match app.thread(thread).await {
-                Ok(_) => Box::pin(submit(app, Some(thread), request)).await,
-                Err(error) => Err(refused(error)),
-            }
-        }
-        Admitted::Busy => Err(refused(ApiError::conflict(
+        Admitted::NoThread => ApiError::not_found("the thread of the run is gone"),
+        Admitted::Busy => ApiError::conflict(
             "the thread has a run in progress; wait for it, or choose another `multitask_strategy` than `reject`",
-        ))),
-        Admitted::Full => Err(refused(ApiError::overloaded())),
-    }
+        ),
+        Admitted::Full => ApiError::overloaded(),
+    };
+    app.hub.remove(id);
+    Err(refusal)
 }
 
 fn thread_config(request: &RunRequest) -> Json {
@@ -134,6 +162,7 @@ fn new_run(
         cancel: None,
         stateless,
         result: None,
+        session: request.session,
     }
 }
 

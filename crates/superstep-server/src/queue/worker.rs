@@ -8,12 +8,14 @@ use tokio::task::JoinSet;
 
 use super::execute::{execute, give_up};
 use crate::app::App;
+use crate::crons::run_crons;
 use crate::time::Micros;
+use crate::webhooks::run_webhooks;
 
 /// How long a worker waits when the store does not answer.
 const STORE_DOWN: Duration = Duration::from_secs(1);
 
-/// The workers of a server. They end when the server is gone, or stops.
+/// The workers of a server, what fires its crons, and what sends its webhooks. They end when the server is gone, or stops.
 pub(crate) struct Workers(JoinSet<()>);
 
 impl Workers {
@@ -22,6 +24,8 @@ impl Workers {
         for _ in 0..count {
             workers.spawn(work(Arc::downgrade(app), app.wake.clone()));
         }
+        workers.spawn(run_crons(Arc::downgrade(app), app.cron_wake.clone()));
+        workers.spawn(run_webhooks(Arc::downgrade(app), app.webhook_wake.clone()));
         Self(workers)
     }
 
@@ -42,14 +46,13 @@ async fn work(app: Weak<App>, wake: Arc<tokio::sync::Notify>) {
                 if claimed.more {
                     wake.notify_one();
                 }
-                let (id, attempt) = (claimed.run.run_id.clone(), claimed.run.attempt);
                 let run = claimed.run.clone();
                 // A task of its own, so that a panic does not end the worker. It ends with the worker.
                 let mut driven = JoinSet::new();
                 driven.spawn(execute(alive.clone(), claimed));
                 if let Some(Err(error)) = driven.join_next().await {
-                    tracing::error!(run = %id, %error, "a run broke its worker");
-                    give_up(&alive, &run, attempt).await;
+                    tracing::error!(run = %run.run_id, %error, "a run broke its worker");
+                    give_up(&alive, &run).await;
                 }
                 continue;
             }

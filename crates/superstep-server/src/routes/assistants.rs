@@ -1,34 +1,102 @@
-use axum::extract::Path;
-use serde::Deserialize;
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use uuid::Uuid;
 
+use super::operation::{Action, Operation, Resource, delete, get, patch, post};
 use super::{Answer, State, json, no_content, page};
 use crate::app::{App, default_assistant};
 use crate::error::{ApiError, ApiResult};
 use crate::store::{Assistant, ListQuery};
 use crate::time::Micros;
 use crate::wire::{
-    Body, Object, Query, assistant_json, assistant_version_json, id_in_path, limit, offset,
-    or_default, select,
+    AssistantObject, AssistantVersionObject, Body, Drawing, Object, Path, Query, Selected,
+    assistant_json, assistant_version_json, id_in_path, limit, offset, or_default, select,
 };
 
-#[derive(Deserialize)]
+type Many = Vec<Selected<AssistantObject<'static>>>;
+type One = AssistantObject<'static>;
+type Versions = Vec<AssistantVersionObject<'static>>;
+type Subgraphs = BTreeMap<String, Schemas>;
+
+pub(super) fn operations() -> Vec<Operation> {
+    let kind = Resource::Assistants;
+    vec![
+        post("/assistants", kind, Action::Create, create)
+            .summary("Create an assistant")
+            .json::<One>()
+            .refuses([400, 404, 409]),
+        post("/assistants/search", kind, Action::Search, search)
+            .summary("List assistants")
+            .json::<Many>(),
+        post("/assistants/count", kind, Action::Search, count)
+            .summary("Count assistants")
+            .json::<u64>(),
+        get("/assistants/{assistant_id}", kind, Action::Read, find)
+            .summary("Get an assistant")
+            .json::<One>()
+            .refuses([404]),
+        patch("/assistants/{assistant_id}", kind, Action::Write, update)
+            .summary("Change an assistant, as a new version")
+            .json::<One>()
+            .refuses([400, 404]),
+        delete("/assistants/{assistant_id}", kind, Action::Delete, remove)
+            .summary("Delete an assistant")
+            .query::<bool>("delete_threads", "Delete its threads, too")
+            .no_content()
+            .refuses([400, 404, 501]),
+        post("/assistants/{assistant_id}/versions", kind, Action::Search, versions)
+            .summary("List the versions of an assistant, newest first")
+            .json::<Versions>()
+            .refuses([404]),
+        post("/assistants/{assistant_id}/latest", kind, Action::Write, latest)
+            .summary("Go back to a version of an assistant")
+            .json::<One>()
+            .refuses([404]),
+        get("/assistants/{assistant_id}/graph", kind, Action::Read, graph)
+            .summary("Draw the graph of an assistant, or a graph by its name")
+            .query::<Json>("xray", "Draw subgraphs, too: true, false, or how deep")
+            .json::<Drawing>()
+            .refuses([404]),
+        get("/assistants/{assistant_id}/schemas", kind, Action::Read, schemas)
+            .summary("Get the JSON Schemas of a graph")
+            .json::<Schemas>()
+            .refuses([404]),
+        get("/assistants/{assistant_id}/subgraphs", kind, Action::Read, subgraphs)
+            .summary("Get the JSON Schemas of subgraphs")
+            .query::<bool>("recurse", "Those of subgraphs of subgraphs, too")
+            .json::<Subgraphs>()
+            .refuses([404]),
+        get("/assistants/{assistant_id}/subgraphs/{namespace}", kind, Action::Read, subgraphs_in)
+            .summary("Get the JSON Schemas of one subgraph")
+            .query::<bool>("recurse", "Those of subgraphs of subgraphs, too")
+            .json::<Subgraphs>()
+            .refuses([404]),
+    ]
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "AssistantCreate")]
 pub(super) struct Create {
     graph_id: String,
     assistant_id: Option<String>,
     #[serde(default, deserialize_with = "or_default")]
+    #[schemars(with = "Option<Object>")]
     config: Object,
     #[serde(default, deserialize_with = "or_default")]
+    #[schemars(with = "Option<Object>")]
     context: Object,
     #[serde(default, deserialize_with = "or_default")]
+    #[schemars(with = "Option<Object>")]
     metadata: Object,
     if_exists: Option<IfExists>,
     name: Option<String>,
     description: Option<String>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum IfExists {
     Raise,
@@ -96,20 +164,24 @@ pub(super) async fn create(state: State, Body(body): Body<Create>) -> Answer {
     }
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, JsonSchema)]
+#[schemars(rename = "AssistantSearch")]
 pub(super) struct Search {
     #[serde(default, deserialize_with = "or_default")]
+    #[schemars(with = "Option<Object>")]
     metadata: Object,
     graph_id: Option<String>,
     name: Option<String>,
+    #[schemars(range(min = 1, max = 1000))]
     limit: Option<i64>,
+    #[schemars(range(min = 0))]
     offset: Option<i64>,
     sort_by: Option<String>,
     sort_order: Option<Order>,
     select: Option<Vec<String>>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Order {
     Asc,
@@ -171,7 +243,8 @@ pub(super) async fn find(state: State, Path(id): Path<String>) -> Answer {
     Ok(json(assistant_json(&by_id(&state, &id).await?)))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "AssistantPatch")]
 pub(super) struct Patch {
     graph_id: Option<String>,
     config: Option<Object>,
@@ -209,7 +282,7 @@ pub(super) async fn update(
     Ok(json(assistant_json(&changed.ok_or_else(|| unknown(&id))?)))
 }
 
-pub(super) async fn delete(state: State, Path(id): Path<String>, query: Query) -> Answer {
+pub(super) async fn remove(state: State, Path(id): Path<String>, query: Query) -> Answer {
     let id = id_in_path("assistant", &id)?;
     if query.flag("delete_threads")? {
         return Err(ApiError::not_implemented("`delete_threads`"));
@@ -240,7 +313,8 @@ pub(super) async fn versions(
     Ok(json(rows.map(assistant_version_json).collect()))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "AssistantLatest")]
 pub(super) struct Latest {
     version: u64,
 }
@@ -280,21 +354,36 @@ fn registered<'a>(state: &'a App, assistant: &Assistant) -> ApiResult<&'a supers
     state.graph(graph).ok_or_else(missing)
 }
 
-fn schemas_json(schemas: &superstep::Schemas) -> Json {
-    json!({
-        "input_schema": schemas.input,
-        "output_schema": schemas.output,
-        "state_schema": schemas.state,
-        "config_schema": schemas.context,
-        "context_schema": schemas.context,
-    })
+/// JSON Schemas of what goes into a graph and what comes out.
+#[derive(Serialize, JsonSchema)]
+struct Schemas {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    graph_id: Option<String>,
+    input_schema: Json,
+    output_schema: Json,
+    state_schema: Json,
+    config_schema: Json,
+    context_schema: Json,
+}
+
+impl Schemas {
+    fn of(graph_id: Option<String>, schemas: superstep::Schemas) -> Self {
+        let superstep::Schemas { input, output, state, context, .. } = schemas;
+        Self {
+            graph_id,
+            input_schema: input,
+            output_schema: output,
+            state_schema: state,
+            config_schema: json!(context),
+            context_schema: json!(context),
+        }
+    }
 }
 
 pub(super) async fn schemas(state: State, Path(id): Path<String>) -> Answer {
     let assistant = by_id(&state, &id).await?;
-    let mut schemas = schemas_json(&registered(&state, &assistant)?.schemas());
-    schemas["graph_id"] = assistant.graph_id.into();
-    Ok(json(schemas))
+    let schemas = registered(&state, &assistant)?.schemas();
+    Ok(json(json!(Schemas::of(Some(assistant.graph_id), schemas))))
 }
 
 async fn list_subgraphs(state: &App, id: &str, under: Option<&str>, query: &Query) -> Answer {
@@ -303,7 +392,9 @@ async fn list_subgraphs(state: &App, id: &str, under: Option<&str>, query: &Quer
     let all = registered(state, &assistant)?.subgraphs(recurse || under.is_some());
     let wanted = |name: &String| under.is_none_or(|under| name == under);
     let found = all.into_iter().filter(|(name, _)| wanted(name));
-    Ok(json(Json::Object(found.map(|(name, schemas)| (name, schemas_json(&schemas))).collect())))
+    let found: Subgraphs =
+        found.map(|(name, schemas)| (name, Schemas::of(None, schemas))).collect();
+    Ok(json(json!(found)))
 }
 
 pub(super) async fn subgraphs(state: State, Path(id): Path<String>, query: Query) -> Answer {

@@ -1,15 +1,47 @@
 //! The long-term memory that graphs share.
 
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use superstep::checkpoint::{
     Comparison, Error, Indexing, Item, NamespaceQuery, PutItem, Search as ItemSearch, Value,
 };
 
+use super::operation::{Action, Operation, Resource, delete, get, post, put};
 use super::{Answer, State, json, no_content};
 use crate::error::{ApiError, ApiResult};
-use crate::time::Micros;
-use crate::wire::{Body, Object, Query, limit, offset, or_default};
+use crate::wire::{Body, Object, Query, Time, limit, offset, or_default};
+
+pub(super) fn operations() -> Vec<Operation> {
+    let kind = Resource::Store;
+    vec![
+        put("/store/items", kind, Action::Write, store)
+            .summary("Put an item")
+            .no_content()
+            .refuses([400]),
+        get("/store/items", kind, Action::Read, find)
+            .summary("Get an item; null if it is not there")
+            .query::<String>("namespace", "The namespace, joined with dots")
+            .required()
+            .query::<String>("key", "The key in the namespace")
+            .required()
+            .query::<bool>("refresh_ttl", "Let the item live longer")
+            .json::<Option<ItemObject>>()
+            .refuses([400]),
+        delete("/store/items", kind, Action::Delete, remove)
+            .summary("Delete an item; also answered so if it is not there")
+            .no_content()
+            .refuses([400]),
+        post("/store/items/search", kind, Action::Search, search)
+            .summary("Search items below a namespace")
+            .json::<Found>()
+            .refuses([400]),
+        post("/store/namespaces", kind, Action::Search, namespaces)
+            .summary("List namespaces")
+            .json::<NamespacesFound>()
+            .refuses([400]),
+    ]
+}
 
 fn failed(error: Error) -> ApiError {
     match error {
@@ -22,18 +54,54 @@ fn failed(error: Error) -> ApiError {
     }
 }
 
-fn item_json(item: &Item) -> Json {
-    json!({
-        "namespace": item.namespace,
-        "key": item.key,
-        "value": Json::from(item.value.clone()),
-        "created_at": Micros::from(item.created_at).rfc3339(),
-        "updated_at": Micros::from(item.updated_at).rfc3339(),
-    })
+/// A value in the long-term memory.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename = "Item")]
+struct ItemObject {
+    namespace: Vec<String>,
+    key: String,
+    value: Json,
+    created_at: Time,
+    updated_at: Time,
 }
 
-#[derive(Deserialize)]
+impl From<&Item> for ItemObject {
+    fn from(item: &Item) -> Self {
+        Self {
+            namespace: item.namespace.clone(),
+            key: item.key.clone(),
+            value: item.value.clone().into(),
+            created_at: Time(item.created_at.into()),
+            updated_at: Time(item.updated_at.into()),
+        }
+    }
+}
+
+/// What a search found.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "ItemsFound")]
+struct Found {
+    items: Vec<FoundItem>,
+}
+
+/// A value in the long-term memory, and how well it fits.
+#[derive(Serialize, JsonSchema)]
+struct FoundItem {
+    #[serde(flatten)]
+    item: ItemObject,
+    /// Null unless the search was by meaning.
+    score: Option<f64>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct NamespacesFound {
+    namespaces: Vec<Vec<String>>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "ItemPut")]
 pub(super) struct Put {
+    #[schemars(length(min = 1))]
     namespace: Vec<String>,
     key: String,
     value: Object,
@@ -41,7 +109,7 @@ pub(super) struct Put {
     ttl: Option<f64>,
 }
 
-pub(super) async fn put(state: State, Body(body): Body<Put>) -> Answer {
+pub(super) async fn store(state: State, Body(body): Body<Put>) -> Answer {
     let value = Value::from(Json::Object(body.value));
     let mut item = PutItem::new(&body.namespace, body.key, value);
     item = match body.index {
@@ -69,30 +137,38 @@ pub(super) async fn find(state: State, query: Query) -> Answer {
     let namespace = namespace.ok_or_else(|| ApiError::invalid("`namespace` is missing"))?;
     let key = query.get("key").filter(|key| !key.is_empty());
     let key = key.ok_or_else(|| ApiError::bad_request("`key` is missing"))?;
+    query.flag("refresh_ttl")?;
     let namespace: Vec<String> = namespace.split('.').map(str::to_owned).collect();
     let found = state.items.get(&namespace, key).await.map_err(failed)?;
-    Ok(json(found.as_ref().map_or(Json::Null, item_json)))
+    Ok(json(json!(found.as_ref().map(ItemObject::from))))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "ItemDelete")]
 pub(super) struct Delete {
     #[serde(default, deserialize_with = "or_default")]
+    #[schemars(with = "Option<Vec<String>>")]
     namespace: Vec<String>,
     key: String,
 }
 
-pub(super) async fn delete(state: State, Body(body): Body<Delete>) -> Answer {
+pub(super) async fn remove(state: State, Body(body): Body<Delete>) -> Answer {
     state.items.delete(&body.namespace, &body.key).await.map_err(failed)?;
     Ok(no_content())
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "ItemSearch")]
 pub(super) struct Search {
     #[serde(default, deserialize_with = "or_default")]
+    #[schemars(with = "Option<Vec<String>>")]
     namespace_prefix: Vec<String>,
     #[serde(default, deserialize_with = "or_default")]
+    #[schemars(with = "Option<Object>")]
     filter: Object,
+    #[schemars(range(min = 1, max = 1000))]
     limit: Option<i64>,
+    #[schemars(range(min = 0))]
     offset: Option<i64>,
     query: Option<String>,
     refresh_ttl: Option<bool>,
@@ -136,22 +212,23 @@ pub(super) async fn search(state: State, Body(body): Body<Search>) -> Answer {
         search = search.refresh(refresh);
     }
     let found = state.items.search(search).await.map_err(failed)?;
-    let with_score = |item: &Item| {
-        let mut json = item_json(item);
-        json["score"] = item.score.into();
-        json
-    };
-    Ok(json(json!({ "items": found.iter().map(with_score).collect::<Vec<_>>() })))
+    let with_score = |item: &Item| FoundItem { item: item.into(), score: item.score };
+    Ok(json(json!(Found { items: found.iter().map(with_score).collect() })))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "NamespaceSearch")]
 pub(super) struct Namespaces {
     #[serde(default, deserialize_with = "or_default")]
+    #[schemars(with = "Option<Vec<String>>")]
     prefix: Vec<String>,
     #[serde(default, deserialize_with = "or_default")]
+    #[schemars(with = "Option<Vec<String>>")]
     suffix: Vec<String>,
     max_depth: Option<usize>,
+    #[schemars(range(min = 1, max = 1000))]
     limit: Option<i64>,
+    #[schemars(range(min = 0))]
     offset: Option<i64>,
 }
 
@@ -162,5 +239,5 @@ pub(super) async fn namespaces(state: State, Body(body): Body<Namespaces>) -> An
         query = query.max_depth(depth);
     }
     let found = state.items.namespaces(query).await.map_err(failed)?;
-    Ok(json(json!({ "namespaces": found })))
+    Ok(json(json!(NamespacesFound { namespaces: found })))
 }

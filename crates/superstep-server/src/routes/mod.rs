@@ -1,11 +1,17 @@
 //! The endpoints, by what they are about.
 
 mod assistants;
+mod crons;
+mod docs;
 mod items;
+mod openapi;
+mod operation;
+mod protocol;
 mod runs;
 mod state;
 mod streams;
 mod system;
+mod thread_stream;
 mod threads;
 
 use std::sync::Arc;
@@ -13,15 +19,20 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{MethodRouter, any};
 use serde_json::Value as Json;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::cors::{AllowHeaders, AllowMethods, Any, CorsLayer};
 
 use crate::app::App;
+use crate::auth;
 use crate::error::{ApiError, ApiResult};
+use crate::metrics;
 use crate::store::Page;
+
+pub(crate) use operation::{Access, Action, Operation, Resource};
 
 type State = axum::extract::State<Arc<App>>;
 type Answer = ApiResult<Response>;
@@ -48,85 +59,58 @@ fn page<T>(page: &Page<T>, offset: usize, one: impl Fn(&T) -> ApiResult<Json>) -
     Ok(response)
 }
 
+/// Every operation of the API.
+pub(crate) fn operations() -> Vec<Operation> {
+    [
+        system::operations(),
+        assistants::operations(),
+        threads::operations(),
+        state::operations(),
+        runs::operations(),
+        streams::operations(),
+        thread_stream::operations(),
+        protocol::operations(),
+        items::operations(),
+        crons::operations(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
 /// All endpoints.
-pub(crate) fn router(app: Arc<App>, body_max: usize) -> Router {
-    let routes = Router::new()
-        .route("/", get(system::ok))
-        .route("/ok", get(system::ok))
-        .route("/info", get(system::info))
-        .route("/metrics", get(system::metrics))
-        .route("/assistants", post(assistants::create))
-        .route("/assistants/search", post(assistants::search))
-        .route("/assistants/count", post(assistants::count))
-        .route(
-            "/assistants/{id}",
-            get(assistants::find).patch(assistants::update).delete(assistants::delete),
-        )
-        .route("/assistants/{id}/versions", post(assistants::versions))
-        .route("/assistants/{id}/latest", post(assistants::latest))
-        .route("/assistants/{id}/graph", get(assistants::graph))
-        .route("/assistants/{id}/schemas", get(assistants::schemas))
-        .route("/assistants/{id}/subgraphs", get(assistants::subgraphs))
-        .route("/assistants/{id}/subgraphs/{namespace}", get(assistants::subgraphs_in))
-        .route("/threads", post(threads::create))
-        .route("/threads/search", post(threads::search))
-        .route("/threads/count", post(threads::count))
-        .route("/threads/prune", post(threads::prune))
-        .route(
-            "/threads/{thread}",
-            get(threads::find).patch(threads::update).delete(threads::delete),
-        )
-        .route("/threads/{thread}/copy", post(threads::copy))
-        .route("/threads/{thread}/state", get(state::latest).post(state::update))
-        .route("/threads/{thread}/state/checkpoint", post(state::at_checkpoint))
-        .route("/threads/{thread}/state/{checkpoint}", get(state::by_id))
-        .route("/threads/{thread}/history", get(state::history_by_query).post(state::history))
-        .route("/threads/{thread}/runs", get(runs::list).post(runs::create))
-        .route("/threads/{thread}/runs/stream", post(streams::stream))
-        .route("/threads/{thread}/runs/wait", post(streams::wait))
-        .route("/threads/{thread}/runs/{run}", get(runs::find).delete(runs::delete))
-        .route("/threads/{thread}/runs/{run}/join", get(streams::join))
-        .route("/threads/{thread}/runs/{run}/stream", get(streams::join_stream))
-        .route("/threads/{thread}/runs/{run}/cancel", post(runs::cancel))
-        .route("/runs", post(runs::create_stateless))
-        .route("/runs/stream", post(streams::stream_stateless))
-        .route("/runs/wait", post(streams::wait_stateless))
-        .route("/runs/batch", post(runs::batch))
-        .route("/runs/cancel", post(runs::cancel_many))
-        .route("/runs/{run}/stream", get(streams::join_stream_stateless))
-        .route("/runs/{run}/join", get(streams::join_stateless))
-        .route("/store/items", get(items::find).put(items::put).delete(items::delete))
-        .route("/store/items/search", post(items::search))
-        .route("/store/namespaces", post(items::namespaces));
-    missing(routes)
-        .fallback(async || ApiError::not_found("there is no such endpoint"))
+pub(crate) fn router(app: Arc<App>) -> Router {
+    let routes = operations().into_iter().fold(Router::new(), |router, operation| {
+        let counted = app.metrics.operation(operation.method.as_str(), operation.path);
+        let handler = guarded(&app, operation.access, operation.handler);
+        router.route(operation.path, handler.layer(from_fn_with_state(counted, metrics::measure)))
+    });
+    let unknown =
+        any(async || ApiError::not_found("there is no such endpoint; GET /docs lists them"));
+    routes
+        .fallback_service(guarded(&app, UNKNOWN, unknown).with_state(app.clone()))
         .method_not_allowed_fallback(async || {
-            ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "this endpoint has other methods")
+            ApiError::new(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "this endpoint has other methods; GET /docs lists them",
+            )
         })
-        .layer(axum::middleware::from_fn_with_state(app.clone(), crate::auth::check))
         .layer(CatchPanicLayer::custom(panicked))
-        .layer(DefaultBodyLimit::max(body_max))
+        .layer(DefaultBodyLimit::max(app.body_max))
         .layer(cors())
         .with_state(app)
 }
 
-/// Endpoints of the reference that this server does not have yet. They say so.
-fn missing(router: Router<Arc<App>>) -> Router<Arc<App>> {
-    const MISSING: [(&str, &str); 9] = [
-        ("/runs/crons", "cron jobs"),
-        ("/runs/crons/search", "cron jobs"),
-        ("/runs/crons/count", "cron jobs"),
-        ("/runs/crons/{cron}", "cron jobs"),
-        ("/threads/{thread}/runs/crons", "cron jobs"),
-        ("/threads/{thread}/stream", "the stream of a whole thread"),
-        ("/threads/{thread}/stream/events", "the thread protocol"),
-        ("/threads/{thread}/commands", "the thread protocol"),
-        ("/openapi.json", "the OpenAPI document"),
-    ];
-    MISSING.into_iter().fold(router, |router, (path, what)| {
-        router
-            .route(path, axum::routing::any(move || async move { ApiError::not_implemented(what) }))
-    })
+/// What is needed to learn that there is no such endpoint.
+const UNKNOWN: Access = Access { resource: Resource::System, action: Action::Read };
+
+/// A handler that only those get to who may use it.
+fn guarded(
+    app: &Arc<App>,
+    access: Access,
+    handler: MethodRouter<Arc<App>>,
+) -> MethodRouter<Arc<App>> {
+    handler.layer(from_fn_with_state(auth::Gate { app: app.clone(), access }, auth::check))
 }
 
 /// A defect of ours. The client is told nothing of it.

@@ -1,14 +1,67 @@
-use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
+use super::operation::{Action, Content, Limit, Offset, Operation, Resource, delete, get, post};
 use super::{Answer, State, json, no_content, page, with_locations};
 use crate::error::{ApiError, ApiResult};
 use crate::queue::{self, submit};
 use crate::store::{Cancel, ListQuery, RunStatus, Which};
-use crate::wire::{Body, Query, RunRequest, id_in_path, limit, offset, run_json, select};
+use crate::wire::{
+    Body, Object, Path, Query, RunObject, RunRequest, Selected, id_in_path, limit, offset,
+    run_json, select,
+};
+
+type One = RunObject<'static>;
+
+pub(super) fn operations() -> Vec<Operation> {
+    let kind = Resource::Runs;
+    let action = "What becomes of what the run did: `interrupt` keeps it, `rollback` deletes it";
+    vec![
+        get("/threads/{thread_id}/runs", kind, Action::Search, list)
+            .summary("List the runs of a thread, newest first")
+            .query::<Limit>("limit", "How many runs; 10 if nothing is said")
+            .query::<Offset>("offset", "How many runs to skip")
+            .query::<RunStatus>("status", "Only runs with this status")
+            .query::<Vec<String>>("select", "Only these fields of each run")
+            .json::<Vec<Selected<One>>>()
+            .refuses([404]),
+        post("/threads/{thread_id}/runs", kind, Action::Create, create)
+            .summary("Start a run in the background")
+            .json::<One>()
+            .refuses([400, 404, 409, 501]),
+        get("/threads/{thread_id}/runs/{run_id}", kind, Action::Read, find)
+            .summary("Get a run")
+            .json::<One>()
+            .refuses([404]),
+        delete("/threads/{thread_id}/runs/{run_id}", kind, Action::Delete, remove)
+            .summary("Delete a run; it is stopped first")
+            .no_content()
+            .refuses([404]),
+        post("/threads/{thread_id}/runs/{run_id}/cancel", kind, Action::Write, cancel)
+            .summary("Cancel a run")
+            .query::<bool>("wait", "Answer when the run has stopped")
+            .query::<Cancel>("action", action)
+            .json::<Object>()
+            .answers(202, Content::Nothing)
+            .refuses([404]),
+        post("/runs", kind, Action::Create, create_stateless)
+            .summary("Start a run without a thread in the background")
+            .json::<One>()
+            .refuses([400, 404, 501]),
+        post("/runs/batch", kind, Action::Create, batch)
+            .summary("Start several runs without threads in the background")
+            .json::<Vec<One>>()
+            .refuses([400, 404, 501]),
+        post("/runs/cancel", kind, Action::Write, cancel_many)
+            .summary("Cancel several runs")
+            .query::<Cancel>("action", action)
+            .no_content()
+            .refuses([404]),
+    ]
+}
 
 pub(super) async fn create(
     state: State,
@@ -34,6 +87,7 @@ pub(super) async fn batch(state: State, Body(requests): Body<Vec<RunRequest>>) -
     // Nothing is created if one of them cannot be.
     for request in &requests {
         request.check(true)?;
+        request.check_webhook(state.webhooks.allows_private())?;
         state.assistant(&request.assistant_id).await?;
     }
     let mut runs = Vec::new();
@@ -74,7 +128,7 @@ pub(super) async fn find(state: State, Path((thread, run)): Path<(String, String
     Ok(json(run_json(&found.ok_or_else(|| ApiError::no_run(&run))?)))
 }
 
-pub(super) async fn delete(state: State, Path((thread, run)): Path<(String, String)>) -> Answer {
+pub(super) async fn remove(state: State, Path((thread, run)): Path<(String, String)>) -> Answer {
     let (thread, run) = (id_in_path("thread", &thread)?, id_in_path("run", &run)?);
     let deleted = state.store.delete_run(&thread, &run).await?;
     let deleted = deleted.ok_or_else(|| ApiError::no_run(&run))?;
@@ -117,7 +171,8 @@ pub(super) async fn cancel(
     Ok(with_locations(json(json!({})), &place, Some(&format!("{place}/join"))))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "RunCancelMany")]
 pub(super) struct CancelMany {
     thread_id: Option<String>,
     run_ids: Option<Vec<String>>,

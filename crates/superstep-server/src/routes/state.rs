@@ -1,8 +1,9 @@
-use axum::extract::Path;
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use superstep::{AnyThread, CheckpointRef, RunError, StateUpdate};
 
+use super::operation::{Action, Limit, Operation, Resource, get, post};
 use super::{Answer, State, json};
 use crate::app::App;
 use crate::error::{ApiError, ApiResult};
@@ -10,8 +11,44 @@ use crate::queue::{graph_of, open_questions};
 use crate::store::{Thread, ThreadStatus};
 use crate::time::Micros;
 use crate::wire::{
-    Body, CheckpointArg, Object, Query, id_in_path, limit, or_default, parse_checkpoint,
+    Body, CheckpointArg, Id, Object, Path, Query, StateObject, id_in_path, limit, object,
+    or_default, parse_checkpoint,
 };
+
+pub(super) fn operations() -> Vec<Operation> {
+    let kind = Resource::Threads;
+    let subgraphs = "With the states of subgraphs";
+    vec![
+        get("/threads/{thread_id}/state", kind, Action::Read, latest)
+            .summary("Get the state of a thread")
+            .query::<bool>("subgraphs", subgraphs)
+            .json::<StateObject>()
+            .refuses([400, 404]),
+        post("/threads/{thread_id}/state", kind, Action::Write, update)
+            .summary("Change the state of a thread")
+            .json::<Updated>()
+            .refuses([400, 404, 409]),
+        post("/threads/{thread_id}/state/checkpoint", kind, Action::Read, at_checkpoint)
+            .summary("Get the state of a thread at a checkpoint")
+            .json::<StateObject>()
+            .refuses([400, 404]),
+        get("/threads/{thread_id}/state/{checkpoint_id}", kind, Action::Read, by_id)
+            .summary("Get the state of a thread at a checkpoint, by its id")
+            .query::<bool>("subgraphs", subgraphs)
+            .json::<StateObject>()
+            .refuses([400, 404]),
+        get("/threads/{thread_id}/history", kind, Action::Read, history_by_query)
+            .summary("List past states of a thread, newest first")
+            .query::<Limit>("limit", "How many states; 1 if nothing is said")
+            .query::<Id<'static>>("before", "Only states before this checkpoint")
+            .json::<Vec<StateObject>>()
+            .refuses([400, 404]),
+        post("/threads/{thread_id}/history", kind, Action::Read, history)
+            .summary("List past states of a thread, newest first")
+            .json::<Vec<StateObject>>()
+            .refuses([400, 404]),
+    ]
+}
 
 /// The thread with its graph, if it has had a run.
 async fn open(app: &App, id: &str) -> ApiResult<(Thread, Option<AnyThread>)> {
@@ -59,9 +96,12 @@ pub(super) async fn by_id(
     look(thread, Some(at), query.flag("subgraphs")?).await
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "StateAtCheckpoint")]
 pub(super) struct AtCheckpoint {
-    checkpoint: CheckpointArg,
+    #[serde(deserialize_with = "object")]
+    #[schemars(with = "Option<CheckpointArg>")]
+    checkpoint: Option<CheckpointArg>,
     subgraphs: Option<bool>,
 }
 
@@ -71,15 +111,35 @@ pub(super) async fn at_checkpoint(
     Body(body): Body<AtCheckpoint>,
 ) -> Answer {
     let (known, thread) = open(&state, &id).await?;
-    let at = body.checkpoint.to_ref(&known.thread_id)?;
+    let at = body.checkpoint.unwrap_or_default().to_ref(&known.thread_id)?;
     look(thread, Some(at), body.subgraphs.unwrap_or(false)).await
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "StateUpdate")]
 pub(super) struct Update {
     values: Option<Json>,
     as_node: Option<String>,
+    #[serde(default, deserialize_with = "object")]
     checkpoint: Option<CheckpointArg>,
+    checkpoint_id: Option<String>,
+}
+
+/// Where an update was stored, under the names that clients read.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "StateUpdated")]
+struct Updated {
+    checkpoint: Place,
+    configurable: Place,
+    checkpoint_id: Option<String>,
+}
+
+/// The place of a checkpoint.
+#[derive(Clone, Serialize, JsonSchema)]
+#[schemars(rename = "CheckpointPlace")]
+struct Place {
+    thread_id: String,
+    checkpoint_ns: String,
     checkpoint_id: Option<String>,
 }
 
@@ -130,15 +190,15 @@ pub(super) async fn update(
     };
     let made = changed.update(steps).await?;
     refresh(&state, &thread).await?;
-    let place = json!({
-        "thread_id": id,
-        "checkpoint_ns": &*made.ns,
-        "checkpoint_id": made.id.map(|id| id.to_string()),
-    });
-    Ok(json(json!({
-        "checkpoint": place,
-        "configurable": place,
-        "checkpoint_id": place["checkpoint_id"],
+    let place = Place {
+        thread_id: id.clone(),
+        checkpoint_ns: made.ns.to_string(),
+        checkpoint_id: made.id.map(|id| id.to_string()),
+    };
+    Ok(json(json!(Updated {
+        checkpoint_id: place.checkpoint_id.clone(),
+        configurable: place.clone(),
+        checkpoint: place,
     })))
 }
 
@@ -163,12 +223,16 @@ async fn refresh(app: &App, thread: &AnyThread) -> ApiResult<()> {
     Ok(())
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, JsonSchema)]
+#[schemars(rename = "StateHistory")]
 pub(super) struct History {
+    #[schemars(range(min = 1, max = 1000))]
     limit: Option<i64>,
     before: Option<Json>,
     #[serde(default, deserialize_with = "or_default")]
+    #[schemars(with = "Option<Object>")]
     metadata: Object,
+    #[serde(default, deserialize_with = "object")]
     checkpoint: Option<CheckpointArg>,
 }
 

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use axum::body::{Body as HttpBody, Bytes};
-use axum::extract::Path;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use serde_json::Value as Json;
+use tokio::sync::OwnedSemaphorePermit;
 
+use super::operation::{Action, Content, Operation, Resource, get, post};
 use super::runs::result;
 use super::{Answer, State, with_locations};
 use crate::app::App;
@@ -15,18 +16,72 @@ use crate::error::{ApiError, ApiResult};
 use crate::events::{Active, Feed, Guard, HEARTBEAT, Sse};
 use crate::queue::{self, submit};
 use crate::store::{Cancel, Run, Which};
-use crate::wire::{Body, OnDisconnect, Query, RunRequest, id_in_path, json_response};
+use crate::wire::{Body, OnDisconnect, Path, Query, RunRequest, id_in_path, json_response};
+
+pub(super) fn operations() -> Vec<Operation> {
+    let kind = Resource::Runs;
+    let joins = |operation: Operation, summary| {
+        operation
+            .summary(summary)
+            .query::<bool>("cancel_on_disconnect", "Cancel the run when this client leaves")
+            .refuses([404])
+    };
+    let streams = |operation: Operation, summary| {
+        joins(operation, summary)
+            .query::<Vec<String>>("stream_mode", "Only events of these modes")
+            .header::<String>("last-event-id", "Go on after this event; -1 is the beginning")
+            .answers(200, Content::Events)
+    };
+    vec![
+        post("/threads/{thread_id}/runs/stream", kind, Action::Create, stream)
+            .summary("Start a run and stream its events")
+            .answers(200, Content::Events)
+            .refuses([400, 404, 409, 501]),
+        post("/threads/{thread_id}/runs/wait", kind, Action::Create, wait)
+            .summary("Start a run and wait for its result")
+            .json::<Json>()
+            .refuses([400, 404, 409, 501]),
+        joins(
+            get("/threads/{thread_id}/runs/{run_id}/join", kind, Action::Read, join),
+            "Wait for the result of a run",
+        )
+        .json::<Json>(),
+        streams(
+            get("/threads/{thread_id}/runs/{run_id}/stream", kind, Action::Read, join_stream),
+            "Stream the events of a run",
+        ),
+        post("/runs/stream", kind, Action::Create, stream_stateless)
+            .summary("Start a run without a thread and stream its events")
+            .answers(200, Content::Events)
+            .refuses([400, 404, 501]),
+        post("/runs/wait", kind, Action::Create, wait_stateless)
+            .summary("Start a run without a thread and wait for its result")
+            .json::<Json>()
+            .refuses([400, 404, 501]),
+        joins(
+            get("/runs/{run_id}/join", kind, Action::Read, join_stateless),
+            "Wait for the result of a run, by its id alone",
+        )
+        .json::<Json>(),
+        streams(
+            get("/runs/{run_id}/stream", kind, Action::Read, join_stream_stateless),
+            "Stream the events of a run, by its id alone",
+        ),
+    ]
+}
 
 /// Cancels a run when its reader leaves before the end.
 struct CancelOnLeave {
     app: Arc<App>,
+    /// Given back when the reader is gone.
+    _place: OwnedSemaphorePermit,
     run: Option<(String, String)>,
 }
 
 impl CancelOnLeave {
-    fn new(app: &Arc<App>, run: &Run, cancel: bool) -> Self {
+    fn new(app: &Arc<App>, place: OwnedSemaphorePermit, run: &Run, cancel: bool) -> Self {
         let run = cancel.then(|| (run.thread_id.clone(), run.run_id.clone()));
-        Self { app: app.clone(), run }
+        Self { app: app.clone(), _place: place, run }
     }
 }
 
@@ -59,12 +114,18 @@ fn ids(run: &Run) -> Option<i64> {
     run.resumable().then(|| run.created_at.millis())
 }
 
-fn stream_of(app: &Arc<App>, run: &Run, active: &Active, cancel: bool) -> Response {
+fn stream_of(
+    app: &Arc<App>,
+    place: OwnedSemaphorePermit,
+    run: &Run,
+    active: &Active,
+    cancel: bool,
+) -> Response {
     let sse = Sse {
         reader: Some(active.feed.after(0)),
         ids: ids(run),
         wanted: None,
-        guard: CancelOnLeave::new(app, run, cancel),
+        guard: CancelOnLeave::new(app, place, run, cancel),
     };
     sse.into_response()
 }
@@ -75,18 +136,20 @@ pub(super) async fn stream(
     Body(request): Body<RunRequest>,
 ) -> Answer {
     let thread = id_in_path("thread", &thread)?;
+    let open = state.open_stream()?;
     let cancel = cancels(&request);
     let (run, active) = submit(&state, Some(&thread), request).await?;
     let place = format!("/threads/{thread}/runs/{}", run.run_id);
-    let response = stream_of(&state, &run, &active, cancel);
+    let response = stream_of(&state, open, &run, &active, cancel);
     Ok(with_locations(response, &place, Some(&format!("{place}/stream"))))
 }
 
 pub(super) async fn stream_stateless(state: State, Body(request): Body<RunRequest>) -> Answer {
+    let open = state.open_stream()?;
     let cancel = cancels(&request);
     let (run, active) = submit(&state, None, request).await?;
     let place = format!("/runs/{}", run.run_id);
-    let response = stream_of(&state, &run, &active, cancel);
+    let response = stream_of(&state, open, &run, &active, cancel);
     Ok(with_locations(response, &place, Some(&format!("{place}/stream"))))
 }
 
@@ -110,9 +173,15 @@ fn waiting(feed: Arc<Feed>, guard: CancelOnLeave) -> Response {
     json_response(HttpBody::from_stream(body))
 }
 
-fn wait_for(app: &Arc<App>, run: &Run, active: Active, cancel: bool) -> Response {
+fn wait_for(
+    app: &Arc<App>,
+    open: OwnedSemaphorePermit,
+    run: &Run,
+    active: Active,
+    cancel: bool,
+) -> Response {
     let place = format!("/threads/{}/runs/{}", run.thread_id, run.run_id);
-    let response = waiting(active.feed, CancelOnLeave::new(app, run, cancel));
+    let response = waiting(active.feed, CancelOnLeave::new(app, open, run, cancel));
     with_locations(response, &place, Some(&format!("{place}/join")))
 }
 
@@ -122,15 +191,17 @@ pub(super) async fn wait(
     Body(request): Body<RunRequest>,
 ) -> Answer {
     let thread = id_in_path("thread", &thread)?;
+    let open = state.open_stream()?;
     let cancel = cancels(&request);
     let (run, active) = submit(&state, Some(&thread), request).await?;
-    Ok(wait_for(&state, &run, active, cancel))
+    Ok(wait_for(&state, open, &run, active, cancel))
 }
 
 pub(super) async fn wait_stateless(state: State, Body(request): Body<RunRequest>) -> Answer {
+    let open = state.open_stream()?;
     let cancel = cancels(&request);
     let (run, active) = submit(&state, None, request).await?;
-    Ok(wait_for(&state, &run, active, cancel))
+    Ok(wait_for(&state, open, &run, active, cancel))
 }
 
 async fn known(app: &App, thread: Option<&str>, run: &str) -> ApiResult<Run> {
@@ -168,10 +239,11 @@ async fn open(app: &App, run: Run) -> ApiResult<(Run, Option<Active>)> {
 
 async fn join_run(app: &Arc<App>, run: Run, query: &Query) -> Answer {
     let cancel = query.flag("cancel_on_disconnect")?;
+    let reading = app.open_stream()?;
     let place = format!("/threads/{}/runs/{}", run.thread_id, run.run_id);
     let (run, active) = open(app, run).await?;
     let response = match active {
-        Some(active) => waiting(active.feed, CancelOnLeave::new(app, &run, cancel)),
+        Some(active) => waiting(active.feed, CancelOnLeave::new(app, reading, &run, cancel)),
         None => json_response(result(&run).to_string()),
     };
     Ok(with_locations(response, &place, Some(&format!("{place}/join"))))
@@ -204,6 +276,7 @@ fn last_event(headers: &HeaderMap, run: &Run) -> Option<Option<u64>> {
 
 async fn join_stream_of(app: &Arc<App>, run: Run, headers: &HeaderMap, query: &Query) -> Answer {
     let cancel = query.flag("cancel_on_disconnect")?;
+    let reading = app.open_stream()?;
     let place = format!("/threads/{}/runs/{}", run.thread_id, run.run_id);
     let after = last_event(headers, &run);
     let (run, active) = open(app, run).await?;
@@ -220,7 +293,7 @@ async fn join_stream_of(app: &Arc<App>, run: Run, headers: &HeaderMap, query: &Q
         (None, _) => None,
     };
     let wanted = query.list("stream_mode").filter(|modes| !modes.is_empty());
-    let guard = CancelOnLeave::new(app, &run, cancel && reader.is_some());
+    let guard = CancelOnLeave::new(app, reading, &run, cancel && reader.is_some());
     let sse = Sse { reader, ids: ids(&run), wanted, guard };
     Ok(with_locations(sse.into_response(), &place, Some(&format!("{place}/stream"))))
 }

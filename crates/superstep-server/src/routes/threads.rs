@@ -1,23 +1,67 @@
-use axum::extract::Path;
 use axum::http::HeaderMap;
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use superstep::RunError;
 use superstep::checkpoint::{Keep, Prune};
 use uuid::Uuid;
 
 use super::assistants::{IfExists, Order, column};
+use super::operation::{Action, Operation, Resource, delete, get, patch, post};
 use super::{Answer, State, json, no_content, page};
 use crate::app::App;
 use crate::error::{ApiError, ApiResult};
 use crate::store::{Cancel, ListQuery, RunStatus, Thread, ThreadStatus};
 use crate::time::Micros;
-use crate::wire::{Body, Object, id_in_path, limit, offset, or_default, select, thread_json};
+use crate::wire::{
+    Body, Object, Path, Selected, ThreadObject, id_in_path, limit, offset, or_default, select,
+    thread_json,
+};
 
-#[derive(Deserialize)]
+type One = ThreadObject<'static>;
+
+pub(super) fn operations() -> Vec<Operation> {
+    let kind = Resource::Threads;
+    vec![
+        post("/threads", kind, Action::Create, create)
+            .summary("Create a thread")
+            .json::<One>()
+            .refuses([409, 501]),
+        post("/threads/search", kind, Action::Search, search)
+            .summary("List threads")
+            .json::<Vec<Selected<One>>>()
+            .refuses([501]),
+        post("/threads/count", kind, Action::Search, count).summary("Count threads").json::<u64>(),
+        post("/threads/prune", kind, Action::Delete, prune)
+            .summary("Delete threads, or their old checkpoints")
+            .json::<Pruned>(),
+        get("/threads/{thread_id}", kind, Action::Read, find)
+            .summary("Get a thread")
+            .json::<One>()
+            .refuses([404]),
+        patch("/threads/{thread_id}", kind, Action::Write, update)
+            .summary("Change the metadata of a thread")
+            .header::<String>("prefer", "`return=minimal` answers 204 without the thread")
+            .json::<One>()
+            .no_content()
+            .refuses([404]),
+        delete("/threads/{thread_id}", kind, Action::Delete, remove)
+            .summary("Delete a thread with its runs and checkpoints")
+            .no_content()
+            .refuses([404]),
+        post("/threads/{thread_id}/copy", kind, Action::Create, copy)
+            .summary("Copy a thread with its checkpoints")
+            .json::<One>()
+            .refuses([404, 409]),
+    ]
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "ThreadCreate")]
 pub(super) struct Create {
     thread_id: Option<String>,
     #[serde(default, deserialize_with = "or_default")]
+    #[schemars(with = "Option<Object>")]
     metadata: Object,
     if_exists: Option<IfExists>,
     supersteps: Option<Vec<Json>>,
@@ -42,15 +86,20 @@ pub(super) async fn create(state: State, Body(body): Body<Create>) -> Answer {
     }
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, JsonSchema)]
+#[schemars(rename = "ThreadSearch")]
 pub(super) struct Search {
     ids: Option<Vec<String>>,
     #[serde(default, deserialize_with = "or_default")]
+    #[schemars(with = "Option<Object>")]
     metadata: Object,
     #[serde(default, deserialize_with = "or_default")]
+    #[schemars(with = "Option<Object>")]
     values: Object,
     status: Option<ThreadStatus>,
+    #[schemars(range(min = 1, max = 1000))]
     limit: Option<i64>,
+    #[schemars(range(min = 0))]
     offset: Option<i64>,
     sort_by: Option<String>,
     sort_order: Option<Order>,
@@ -95,9 +144,11 @@ pub(super) async fn find(state: State, Path(id): Path<String>) -> Answer {
     Ok(json(thread_json(&state.thread(&id).await?)))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "ThreadPatch")]
 pub(super) struct Patch {
     #[serde(default, deserialize_with = "or_default")]
+    #[schemars(with = "Option<Object>")]
     metadata: Object,
 }
 
@@ -120,7 +171,7 @@ pub(super) async fn update(
 }
 
 /// Deletes a thread with all that is stored for it. What runs on it is stopped first.
-async fn remove(app: &App, id: &str) -> ApiResult<()> {
+async fn remove_thread(app: &App, id: &str) -> ApiResult<()> {
     app.thread(id).await?;
     let open = app.store.delete_thread(id).await?.ok_or_else(|| ApiError::no_thread(id))?;
     for run in open {
@@ -132,27 +183,35 @@ async fn remove(app: &App, id: &str) -> ApiResult<()> {
         app.stop_run(&run.run_id, Cancel::Rollback);
         active.feed.result().await;
     }
-    app.saver.delete_thread(id).await.map_err(RunError::from)?;
+    app.checkpointer.delete_thread(id).await.map_err(RunError::from)?;
     Ok(())
 }
 
-pub(super) async fn delete(state: State, Path(id): Path<String>) -> Answer {
+pub(super) async fn remove(state: State, Path(id): Path<String>) -> Answer {
     let id = id_in_path("thread", &id)?;
-    remove(&state, &id).await?;
+    remove_thread(&state, &id).await?;
     Ok(no_content())
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "ThreadPrune")]
 pub(super) struct PruneBody {
     thread_ids: Vec<String>,
     strategy: Option<Strategy>,
 }
 
-#[derive(Clone, Copy, Deserialize)]
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "PruneStrategy")]
 enum Strategy {
     Delete,
     KeepLatest,
+}
+
+/// How many threads were there.
+#[derive(Serialize, JsonSchema)]
+struct Pruned {
+    pruned_count: u64,
 }
 
 pub(super) async fn prune(state: State, Body(body): Body<PruneBody>) -> Answer {
@@ -164,15 +223,15 @@ pub(super) async fn prune(state: State, Body(body): Body<PruneBody>) -> Answer {
             continue;
         }
         match body.strategy.unwrap_or(Strategy::Delete) {
-            Strategy::Delete => remove(&state, &id).await?,
+            Strategy::Delete => remove_thread(&state, &id).await?,
             Strategy::KeepLatest => {
                 let prune = Prune { threads: Some(vec![id]), keep: Keep::Latest };
-                state.saver.prune(prune).await.map_err(RunError::from)?;
+                state.checkpointer.prune(prune).await.map_err(RunError::from)?;
             }
         }
         pruned += 1;
     }
-    Ok(json(json!({ "pruned_count": pruned })))
+    Ok(json(json!(Pruned { pruned_count: pruned })))
 }
 
 pub(super) async fn copy(state: State, Path(id): Path<String>) -> Answer {
@@ -186,7 +245,7 @@ pub(super) async fn copy(state: State, Path(id): Path<String>) -> Answer {
         status: if known.status == ThreadStatus::Busy { ThreadStatus::Idle } else { known.status },
         ..known
     };
-    state.saver.copy_thread(&id, &copy.thread_id).await.map_err(RunError::from)?;
+    state.checkpointer.copy_thread(&id, &copy.thread_id).await.map_err(RunError::from)?;
     match state.store.create_thread(copy).await? {
         Ok(made) => Ok(json(thread_json(&made))),
         Err(_) => Err(ApiError::conflict("the id of the copy is taken; try again")),

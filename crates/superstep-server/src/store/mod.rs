@@ -10,20 +10,28 @@
 //!    was taken for dead cannot end the run of another one.
 //! 5. **Events of a run have numbers from 1, without gaps, in the order in which they were appended.**
 
+mod crons;
 pub(crate) mod records;
+mod rules;
+pub(crate) mod sessions;
 mod sqlite;
+pub(crate) mod webhooks;
 
 use std::future::Future;
 use std::pin::Pin;
 
 use serde_json::{Map, Value as Json};
 
+pub(crate) use crons::{Cron, Crons, Fired, Firing};
 pub(crate) use records::{
     Assistant, Cancel, Claimed, Ended, Multitask, OnCompletion, Run, RunStatus, Thread,
     ThreadStatus,
 };
+pub(crate) use sessions::SessionLog;
 pub(crate) use sqlite::SqliteStore;
+pub(crate) use webhooks::{Webhook, Webhooks};
 
+use crate::metrics::Timing;
 use crate::time::Micros;
 
 /// Why the store could not answer.
@@ -104,13 +112,29 @@ pub(crate) struct Cancelled {
     pub(crate) running: Vec<String>,
 }
 
+impl Cancelled {
+    fn extend(&mut self, other: Self) {
+        self.pending.extend(other.pending);
+        self.running.extend(other.running);
+    }
+}
+
 /// Which runs are to be cancelled.
 #[derive(Clone, Debug)]
 pub(crate) enum Which {
     /// These runs of a thread.
     Runs { thread: String, runs: Vec<String> },
-    /// All with one of these states.
+    /// All that are not over and have one of these states.
     Status(Vec<RunStatus>),
+}
+
+impl Which {
+    fn includes(&self, run: &Run) -> bool {
+        match self {
+            Self::Runs { thread, runs } => run.thread_id == *thread && runs.contains(&run.run_id),
+            Self::Status(wanted) => wanted.contains(&run.status),
+        }
+    }
 }
 
 /// An event as it is stored.
@@ -122,7 +146,9 @@ pub(crate) struct Stored {
 }
 
 /// The server's store. The [module page](self) is its contract.
-pub(crate) trait Store: Send + Sync + 'static {
+pub(crate) trait Store: Crons + SessionLog + Webhooks {
+    /// How often the store was called, and how long its answers took.
+    fn timing(&self) -> &Timing;
     /// Whether the store answers.
     fn ping(&self) -> Answer<'_, ()>;
 
@@ -159,8 +185,9 @@ pub(crate) trait Store: Send + Sync + 'static {
     fn admit(&self, admission: Admission) -> Answer<'_, Admitted>;
     /// Takes the oldest run that is due and whose thread has no running run. If there is none, says when one will be due.
     fn claim(&self, now: Micros) -> Answer<'_, Result<Claimed, Option<Micros>>>;
-    /// Ends an attempt of a run, and changes its thread accordingly. Returns whether the attempt was the current one.
-    fn finish(&self, run: &str, attempt: u32, end: Ended) -> Answer<'_, bool>;
+    /// Ends an attempt of a run, as it was claimed, and changes its thread accordingly. Returns whether the attempt was the
+    /// current one.
+    fn finish(&self, run: &Run, end: Ended) -> Answer<'_, bool>;
     /// Takes back runs that were running when the process died, and ends those that were tried too often.
     fn recover(&self, attempts_max: u32) -> Answer<'_, usize>;
     fn run(&self, thread: Option<&str>, run: &str) -> Answer<'_, Option<Run>>;

@@ -8,7 +8,9 @@ use crate::time::Micros;
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($variant:ident = $word:literal,)* }) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        #[derive(
+            Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+        )]
         pub(crate) enum $name {
             $(#[serde(rename = $word)] $variant,)*
         }
@@ -97,6 +99,9 @@ pub(crate) struct Thread {
     pub(crate) interrupts: Map<String, Json>,
     /// Null, or how the last run failed.
     pub(crate) error: Json,
+    /// Clients follow the thread through the thread protocol, so its runs tell the thread's session what happens.
+    #[serde(default)]
+    pub(crate) session: bool,
 }
 
 impl Thread {
@@ -112,6 +117,7 @@ impl Thread {
             values: Json::Null,
             interrupts: Map::new(),
             error: Json::Null,
+            session: false,
         }
     }
 }
@@ -141,6 +147,9 @@ pub(crate) struct Run {
     pub(crate) stateless: Option<OnCompletion>,
     /// What `wait` and `join` answer, once it has ended.
     pub(crate) result: Option<Json>,
+    /// The session of its thread is told what happens in it.
+    #[serde(default)]
+    pub(crate) session: bool,
 }
 
 impl Run {
@@ -148,6 +157,7 @@ impl Run {
     pub(crate) fn adopt(&mut self, thread: &Thread) {
         let own = std::mem::replace(&mut self.metadata, thread.metadata.clone());
         self.metadata.extend(own);
+        self.session |= thread.session;
         if let Some(config) = self.kwargs.get_mut("config").and_then(Json::as_object_mut) {
             config.insert("metadata".to_owned(), Json::Object(self.metadata.clone()));
         }
@@ -185,7 +195,13 @@ pub(crate) enum Ended {
         thread: Box<ThreadEnd>,
     },
     /// The run and its thread are deleted: it was rolled back, or stateless.
-    Deleted { result: Json, thread_too: bool, thread: Option<Box<ThreadEnd>> },
+    Deleted {
+        /// How it ended; nothing if it is as if it had never run.
+        status: Option<RunStatus>,
+        result: Json,
+        thread_too: bool,
+        thread: Option<Box<ThreadEnd>>,
+    },
     /// The process ends; another one goes on with the run.
     PutBack,
 }

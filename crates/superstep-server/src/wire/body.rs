@@ -1,43 +1,116 @@
+use std::marker::PhantomData;
+use std::sync::Arc;
+
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
+use schemars::{JsonSchema, SchemaGenerator};
 use serde::de::DeserializeOwned;
+use serde::{Deserialize as _, Deserializer};
 use serde_json::Value as Json;
 use uuid::Uuid;
 
+use crate::app::App;
 use crate::error::{ApiError, ApiResult};
+
+/// How deep the values in a body may be nested. What is stored of them is nested a little deeper, and must be readable again.
+const DEPTH_MAX: usize = 100;
 
 /// A body that must be JSON of this form.
 pub(crate) struct Body<T>(pub(crate) T);
 
-async fn bytes<S: Send + Sync>(request: Request, state: &S) -> ApiResult<Bytes> {
-    Bytes::from_request(request, state).await.map_err(|rejected| {
-        let status = rejected.status();
-        let detail = match status {
-            StatusCode::PAYLOAD_TOO_LARGE => "the body is larger than this server takes",
-            _ => "the body could not be read",
-        };
-        ApiError::new(status, detail)
+/// A body that its handler reads itself, because refusals have a form of their own. It should have the form of `T`.
+pub(crate) struct RawBody<T>(pub(crate) Bytes, pub(crate) PhantomData<T>);
+
+impl<T> FromRequest<Arc<App>> for RawBody<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, app: &Arc<App>) -> ApiResult<Self> {
+        Ok(Self(bytes(request, app).await?, PhantomData))
+    }
+}
+
+async fn bytes(request: Request, app: &Arc<App>) -> ApiResult<Bytes> {
+    let length = request.headers().get(header::CONTENT_LENGTH);
+    let length = length.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+    if length.is_some_and(|length| length > app.body_max) {
+        return Err(too_large(app));
+    }
+    Bytes::from_request(request, app).await.map_err(|rejected| match rejected.status() {
+        StatusCode::PAYLOAD_TOO_LARGE => too_large(app),
+        status => ApiError::new(status, "the body could not be read"),
     })
 }
 
-fn read<T: DeserializeOwned>(bytes: &[u8]) -> ApiResult<T> {
-    serde_json::from_slice(bytes).map_err(|error| {
+fn too_large(app: &App) -> ApiError {
+    let detail = format!("the body is larger than the {} bytes that are taken", app.body_max);
+    ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
+}
+
+/// How deep lists and objects are nested, if this is JSON.
+fn depth(json: &[u8]) -> usize {
+    let (mut depth, mut deepest, mut in_text, mut escaped) = (0_usize, 0, false, false);
+    for byte in json {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = in_text,
+            b'"' => in_text = !in_text,
+            b'[' | b'{' if !in_text => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b']' | b'}' if !in_text => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+fn read<T: DeserializeOwned + JsonSchema>(bytes: &[u8]) -> ApiResult<T> {
+    if depth(bytes) > DEPTH_MAX {
+        return Err(ApiError::invalid(format!(
+            "the body is nested deeper than {DEPTH_MAX} levels"
+        )));
+    }
+    let wrong = |error: serde_json::Error| {
         let what = if error.is_data() {
             "the body does not have the right form"
         } else {
             "the body is not JSON"
         };
         ApiError::invalid(format!("{what}: {error}"))
-    })
+    };
+    let read = serde_json::from_slice(bytes).map_err(wrong)?;
+    // A struct would also be read from a list of its fields.
+    let is_list = bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[');
+    if is_list && !takes_list::<T>() {
+        return Err(ApiError::invalid("the body is a list; it must be an object"));
+    }
+    Ok(read)
 }
 
-impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
+fn takes_list<T: JsonSchema>() -> bool {
+    let schema = T::json_schema(&mut SchemaGenerator::default());
+    schema.get("type").is_some_and(|kind| kind == "array")
+}
+
+/// Reads an object as a struct, which would otherwise also be read from a list of its fields.
+pub(crate) fn object<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: DeserializeOwned,
+{
+    let given = Option::<super::Object>::deserialize(deserializer)?;
+    let read = given.map(|object| serde_json::from_value(Json::Object(object)));
+    read.transpose().map_err(serde::de::Error::custom)
+}
+
+impl<T: DeserializeOwned + JsonSchema> FromRequest<Arc<App>> for Body<T> {
     type Rejection = ApiError;
 
-    async fn from_request(request: Request, state: &S) -> ApiResult<Self> {
-        Ok(Self(read(&bytes(request, state).await?)?))
+    async fn from_request(request: Request, app: &Arc<App>) -> ApiResult<Self> {
+        Ok(Self(read(&bytes(request, app).await?)?))
     }
 }
 

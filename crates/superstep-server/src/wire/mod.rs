@@ -2,19 +2,26 @@
 
 mod body;
 mod objects;
+mod path;
 mod query;
 mod run_request;
+mod shapes;
 mod stream;
+mod trace;
 
-pub(crate) use body::{Body, id_in_path, json, json_response};
+pub(crate) use body::{Body, RawBody, id_in_path, json, json_response, object};
 pub(crate) use objects::{
-    assistant_json, assistant_version_json, interrupts_json, run_json, select, thread_json,
+    AssistantObject, AssistantVersionObject, CronObject, Detail, Id, RunObject, Selected,
+    ThreadObject, Time, assistant_json, assistant_version_json, cron_json, interrupts_json,
+    run_json, select, thread_json, webhook_json,
 };
+pub(crate) use path::Path;
 pub(crate) use query::Query;
 pub(crate) use run_request::{
-    CheckpointArg, IfNotExists, OnDisconnect, RunRequest, parse_checkpoint,
+    CheckpointArg, Command, IfNotExists, OnDisconnect, RunRequest, parse_checkpoint,
 };
-pub(crate) use stream::{Frames, engine_modes};
+pub(crate) use shapes::{Drawing, EventObject, StateObject};
+pub(crate) use stream::{Frames, engine_modes, message_metadata, task_with_metadata};
 
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value as Json};

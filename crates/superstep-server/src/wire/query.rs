@@ -28,7 +28,7 @@ impl Query {
 
     pub(crate) fn flag(&self, key: &str) -> ApiResult<bool> {
         match self.get(key).map(str::to_ascii_lowercase).as_deref() {
-            None | Some("" | "false" | "0" | "no") => Ok(false),
+            None | Some("false" | "0" | "no") => Ok(false),
             Some("true" | "1" | "yes") => Ok(true),
             Some(other) => {
                 Err(ApiError::invalid(format!("`{key}` is `{other}`, not true or false")))

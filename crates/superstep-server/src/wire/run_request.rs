@@ -1,30 +1,36 @@
 //! The body of a request for a run.
 
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value as Json, json};
 use superstep::checkpoint::CheckpointId;
 
-use super::{Object, or_default};
+use super::{Id, Object, object, or_default};
 use crate::error::{ApiError, ApiResult};
 use crate::store::{Multitask, OnCompletion};
+use crate::webhooks::Target;
 
 /// What a client asks for. Fields that are not known are ignored.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 pub(crate) struct RunRequest {
     pub(crate) assistant_id: String,
     #[serde(default)]
     pub(crate) input: Option<Json>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "object")]
     pub(crate) command: Option<Command>,
     #[serde(default)]
+    #[schemars(with = "Option<Id<'static>>")]
     pub(crate) checkpoint_id: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "object")]
     pub(crate) checkpoint: Option<CheckpointArg>,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "object_or_default")]
+    #[schemars(with = "Option<Config>")]
     pub(crate) config: Config,
     #[serde(default, deserialize_with = "or_default")]
+    #[schemars(with = "Option<Object>")]
     pub(crate) context: Object,
     #[serde(default, deserialize_with = "or_default")]
+    #[schemars(with = "Option<Object>")]
     pub(crate) metadata: Object,
     #[serde(default)]
     pub(crate) stream_mode: Option<Words>,
@@ -54,9 +60,12 @@ pub(crate) struct RunRequest {
     pub(crate) feedback_keys: Option<Vec<String>>,
     #[serde(default)]
     pub(crate) on_completion: Option<OnCompletion>,
+    /// The session of the thread is told what happens in the run. Clients do not say that.
+    #[serde(skip)]
+    pub(crate) session: bool,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 pub(crate) struct Command {
     #[serde(default)]
     pub(crate) resume: Option<Json>,
@@ -66,28 +75,37 @@ pub(crate) struct Command {
     pub(crate) goto: Option<Json>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[schemars(rename = "RunConfig")]
 pub(crate) struct Config {
     #[serde(default)]
     pub(crate) tags: Option<Vec<String>>,
     #[serde(default)]
     pub(crate) recursion_limit: Option<u64>,
     #[serde(default, deserialize_with = "or_default")]
+    #[schemars(with = "Option<Object>")]
     pub(crate) configurable: Object,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 pub(crate) struct CheckpointArg {
     #[serde(default)]
+    #[schemars(with = "Option<Id<'static>>")]
     pub(crate) checkpoint_id: Option<String>,
     #[serde(default, deserialize_with = "or_default")]
+    #[schemars(with = "Option<String>")]
     pub(crate) checkpoint_ns: String,
     #[serde(default, deserialize_with = "or_default")]
+    #[schemars(with = "Option<Object>")]
     pub(crate) checkpoint_map: Object,
 }
 
+fn object_or_default<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Config, D::Error> {
+    Ok(object(deserializer)?.unwrap_or_default())
+}
+
 /// A word, or a list of words.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum Words {
     One(String),
@@ -110,21 +128,21 @@ impl Words {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum OnDisconnect {
     Continue,
     Cancel,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum IfNotExists {
     Reject,
     Create,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Durability {
     Sync,
@@ -145,6 +163,12 @@ const MODES: [&str; 9] = [
 ];
 
 impl RunRequest {
+    /// Finds out whether its webhook may go where it is to go.
+    pub(crate) fn check_webhook(&self, allow_private: bool) -> ApiResult<()> {
+        let target = self.webhook.as_deref().map(|url| Target::read(url, allow_private));
+        target.transpose().map(drop)
+    }
+
     /// Finds what no type could.
     pub(crate) fn check(&self, stateless: bool) -> ApiResult<()> {
         for mode in self.modes() {
@@ -153,9 +177,6 @@ impl RunRequest {
                 return Err(ApiError::invalid(format!(
                     "unknown stream mode `{mode}`; known are {known}"
                 )));
-            }
-            if mode == "events" {
-                return Err(ApiError::not_implemented("the stream mode `events`"));
             }
         }
         if !self.context.is_empty() && !self.config.configurable.is_empty() {
@@ -173,9 +194,6 @@ impl RunRequest {
             return Err(ApiError::invalid(
                 "`after_seconds` must be a number of seconds from now on",
             ));
-        }
-        if self.webhook.is_some() {
-            return Err(ApiError::not_implemented("`webhook`"));
         }
         if let Some(id) = &self.checkpoint_id {
             parse_checkpoint(id)?;

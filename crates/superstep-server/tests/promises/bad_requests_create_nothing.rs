@@ -1,5 +1,6 @@
 //! Shows that a request that makes no sense is answered with its status and a `detail`, never with 500, and leaves nothing behind.
 
+use axum::body::Body;
 use axum::http::StatusCode;
 use serde_json::{Value as Json, json};
 use superstep_server::Server;
@@ -18,14 +19,19 @@ async fn each_with_its_status() {
     let requests = [
         (422, ("POST", runs.clone(), "{bad".to_owned())),
         (422, ("POST", runs.clone(), String::new())),
-        (422, ("POST", runs.clone(), deep)),
+        (422, ("POST", runs.clone(), deep.clone())),
         (422, post(&runs, json!([1]))),
+        (422, post(&runs, json!(["counter"]))),
+        (422, post(&runs, json!({ "assistant_id": "counter", "config": [["a tag"]] }))),
+        (422, post(&runs, json!({ "assistant_id": "counter", "command": [1] }))),
+        (422, ("POST", runs.clone(), format!(r#"{{"assistant_id":"counter","input":{deep}}}"#))),
+        (422, ("GET", "/threads/%ff%fe".to_owned(), String::new())),
+        (422, ("GET", "/metrics?format=xml".to_owned(), String::new())),
         (422, post(&runs, json!({ "input": {} }))),
         (422, post(&runs, json!({ "assistant_id": 7 }))),
         (422, post(&runs, json!({ "assistant_id": "nope" }))),
         (404, post(&runs, json!({ "assistant_id": missing }))),
         (422, post(&runs, json!({ "assistant_id": "counter", "stream_mode": "bogus" }))),
-        (501, post(&runs, json!({ "assistant_id": "counter", "stream_mode": "events" }))),
         (422, post(&runs, json!({ "assistant_id": "counter", "multitask_strategy": "hope" }))),
         (422, post(&runs, json!({ "assistant_id": "counter", "durability": 1 }))),
         (422, post(&runs, json!({ "assistant_id": "counter", "checkpoint_id": "x" }))),
@@ -37,7 +43,7 @@ async fn each_with_its_status() {
             ),
         ),
         (422, post(&runs, json!({ "assistant_id": "counter", "after_seconds": -1 }))),
-        (501, post(&runs, json!({ "assistant_id": "counter", "webhook": "http://example.com" }))),
+        (422, post(&runs, json!({ "assistant_id": "counter", "webhook": "http://localhost/" }))),
         (
             400,
             post(
@@ -115,7 +121,7 @@ async fn each_with_its_status() {
         (422, ("GET", "/store/items?key=k".to_owned(), String::new())),
         (405, ("PATCH", runs.clone(), String::new())),
         (404, ("GET", "/nothing/here".to_owned(), String::new())),
-        (501, ("POST", "/runs/crons".to_owned(), String::new())),
+        (422, ("POST", "/runs/crons".to_owned(), String::new())),
     ];
     for (status, (method, path, body)) in requests {
         let shown: String = body.chars().take(80).collect();
@@ -127,6 +133,54 @@ async fn each_with_its_status() {
     }
     assert_eq!(world.get(&runs).await.json(), json!([]), "no run was created");
     assert_eq!(world.post("/threads/count", json!({})).await.json(), 1, "no thread was created");
+}
+
+/// What a body holds is stored inside of something, and is read again.
+#[tokio::test]
+async fn what_is_deep_and_taken_is_stored_and_read_again() {
+    let world = World::new().await;
+    let thread = world.thread().await;
+    let levels = 97;
+    let (open, close) = ("[".repeat(levels), "]".repeat(levels));
+    let body = format!(
+        r#"{{"assistant_id":"counter","input":{{}},"metadata":{{"deep":{open}1{close}}}}}"#
+    );
+    let ran = world.send("POST", &format!("/threads/{thread}/runs/wait"), &[], body.clone()).await;
+    assert_eq!(ran.json()["count"], 3, "{}", ran.text);
+    let runs = world.get(&format!("/threads/{thread}/runs")).await.json();
+    assert_eq!(runs[0]["status"], "success");
+    let history = world.get(&format!("/threads/{thread}/history?limit=10")).await;
+    assert_eq!(history.json().as_array().map(Vec::len), Some(5), "{}", history.text);
+    let deeper =
+        body.replace(&open, &"[".repeat(levels + 3)).replace(&close, &"]".repeat(levels + 3));
+    let refused = world.send("POST", &format!("/threads/{thread}/runs"), &[], deeper).await;
+    assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(refused.text.contains("100 levels"), "{}", refused.text);
+}
+
+/// A body that says how long it is need not be read to be refused; one that does not is read up to the limit.
+#[tokio::test]
+async fn a_body_of_100_megabytes_is_refused_before_it_is_read() {
+    let world = World::new().await;
+    let unread = Body::from_stream(futures_util::stream::poll_fn(
+        |_| -> std::task::Poll<Option<Result<Vec<u8>, std::io::Error>>> { panic!("it is read") },
+    ));
+    let length = [("content-length", "104857600")];
+    let refused = world.send("POST", "/threads", &length, unread).await;
+    assert_eq!(refused.status, StatusCode::PAYLOAD_TOO_LARGE);
+    assert!(refused.text.contains("16777216 bytes"), "{}", refused.text);
+    let mut sent = 0_usize;
+    let endless = futures_util::stream::repeat_with(move || {
+        sent += 1;
+        assert!(sent < 1_000, "no more than the limit is read");
+        Ok::<_, std::io::Error>(vec![b' '; 1 << 16])
+    });
+    let refused = world.send("POST", "/threads", &[], Body::from_stream(endless)).await;
+    assert_eq!(refused.status, StatusCode::PAYLOAD_TOO_LARGE);
+    let not_text = b"{\"metadata\": {\"\xff\xfe\": 1}}".to_vec();
+    let refused = world.send("POST", "/threads", &[], not_text).await;
+    assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY, "{}", refused.text);
+    assert_eq!(world.post("/threads/count", json!({})).await.json(), 0);
 }
 
 #[tokio::test]

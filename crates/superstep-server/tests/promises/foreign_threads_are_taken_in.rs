@@ -13,10 +13,10 @@ async fn a_thread_of_another_program_goes_on() {
     let dir = Dir::new();
     let file = dir.file("threads.db");
     let thread = uuid::Uuid::now_v7().to_string();
-    let saver = SqliteSaver::open(&file).await.expect("a saver");
+    let checkpointer = SqliteSaver::open(&file).await.expect("a checkpointer");
     let graphs = demo::graphs().expect("the demo's graphs");
     let (_, counter) = graphs.into_iter().find(|(name, _)| *name == "counter").expect("a graph");
-    let counter = counter.with_checkpointer(AnyCheckpointer::new(saver));
+    let counter = counter.with_checkpointer(AnyCheckpointer::new(checkpointer));
     let metadata = [("graph_id".to_owned(), json!("counter"))].into_iter().collect();
     let input = Some(json!({ "count": 10 }));
     let mut run =

@@ -150,6 +150,7 @@ async fn surroundings(client: &Client, names: &mut Names, name: &str, thread: &s
                 client.call("POST", &format!("{runs}/{run}/cancel?wait=1"), Json::Null).await;
             }
         }
+        "protocol-input-respond" => crate::live::ask(client, names, thread).await,
         "run-cancel-finished" => {
             let body = json!({ "assistant_id": "counter", "input": {} });
             client.call("POST", &format!("{runs}/wait"), body).await;

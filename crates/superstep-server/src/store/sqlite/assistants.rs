@@ -60,6 +60,7 @@ pub(super) fn update(
 }
 
 pub(super) fn delete(connection: &Connection, id: &str) -> Result<bool> {
+    super::crons::delete_of_assistant(connection, id)?;
     connection.execute("DELETE FROM server_assistant_versions WHERE assistant_id = ?", [id])?;
     Ok(connection.execute("DELETE FROM server_assistants WHERE assistant_id = ?", [id])? > 0)
 }

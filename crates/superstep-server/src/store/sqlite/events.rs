@@ -22,8 +22,19 @@ pub(super) fn after(
     limit: usize,
 ) -> Result<Vec<Stored>> {
     let sql = "SELECT seq, event, data FROM server_events WHERE run_id = ? AND seq > ? ORDER BY seq LIMIT ?";
+    read(connection, sql, run, after, limit)
+}
+
+/// Reads events of the log with this id. A number that SQLite cannot hold is after all events.
+pub(super) fn read(
+    connection: &Connection,
+    sql: &str,
+    log: &str,
+    after: u64,
+    limit: usize,
+) -> Result<Vec<Stored>> {
     let (after, limit) = (i64::try_from(after), i64::try_from(limit));
-    let values = params![run, after.unwrap_or(i64::MAX), limit.unwrap_or(i64::MAX)];
+    let values = params![log, after.unwrap_or(i64::MAX), limit.unwrap_or(i64::MAX)];
     let mut statement = connection.prepare_cached(sql)?;
     let rows = statement.query_map(values, |row| {
         let seq: i64 = row.get(0)?;

@@ -4,13 +4,17 @@
 //! are answered after the commit.
 
 mod assistants;
+mod crons;
 mod events;
 mod list;
 mod runs;
+mod sessions;
 mod threads;
+mod webhooks;
 
 use std::path::Path;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::Serialize;
@@ -21,6 +25,7 @@ use super::{
     Admission, Admitted, Answer, Assistant, Cancel, Cancelled, Claimed, Ended, ListQuery, Page,
     Run, Store, StoreError, Stored, Thread, Which,
 };
+use crate::metrics::Timing;
 use crate::time::Micros;
 
 /// How many calls are run together at most.
@@ -63,6 +68,7 @@ type Reply = Box<dyn FnOnce(Result<()>) + Send>;
 #[derive(Clone, Debug)]
 pub(crate) struct SqliteStore {
     jobs: mpsc::UnboundedSender<JobBox>,
+    timing: Arc<Timing>,
 }
 
 struct JobBox(Job);
@@ -107,7 +113,7 @@ impl SqliteStore {
         });
         spawned.map_err(failed)?;
         is_open.await.map_err(|_| failed("its thread died while it was opened"))??;
-        Ok(Self { jobs })
+        Ok(Self { jobs, timing: Arc::default() })
     }
 
     /// Runs a call in a transaction.
@@ -123,11 +129,15 @@ impl SqliteStore {
                 let _ = answer.send(committed.and(done));
             })
         });
+        let begun = Instant::now();
         let sent = self.jobs.send(JobBox(job));
+        let timing = self.timing.clone();
         Box::pin(async move {
             let gone = || failed("it is closed");
             sent.map_err(|_| gone())?;
-            answered.await.map_err(|_| gone())?
+            let answer = answered.await.map_err(|_| gone())?;
+            timing.add(begun.elapsed());
+            answer
         })
     }
 }
@@ -141,6 +151,9 @@ fn connect(file: Option<&Path>) -> Result<Connection> {
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.execute_batch(SCHEMA)?;
+    connection.execute_batch(sessions::SCHEMA)?;
+    connection.execute_batch(crons::SCHEMA)?;
+    connection.execute_batch(webhooks::SCHEMA)?;
     Ok(connection)
 }
 
@@ -187,6 +200,10 @@ fn text(body: &impl Serialize) -> Result<String> {
 }
 
 impl Store for SqliteStore {
+    fn timing(&self) -> &Timing {
+        &self.timing
+    }
+
     fn ping(&self) -> Answer<'_, ()> {
         self.call(|connection| {
             Ok(connection.query_row("SELECT 1", [], |row| row.get::<_, i64>(0)).map(drop)?)
@@ -276,9 +293,9 @@ impl Store for SqliteStore {
         self.call(move |connection| runs::claim(connection, now))
     }
 
-    fn finish(&self, run: &str, attempt: u32, end: Ended) -> Answer<'_, bool> {
-        let run = run.to_owned();
-        self.call(move |connection| runs::finish(connection, &run, attempt, end))
+    fn finish(&self, run: &Run, end: Ended) -> Answer<'_, bool> {
+        let run = run.clone();
+        self.call(move |connection| runs::finish(connection, &run, end))
     }
 
     fn recover(&self, attempts_max: u32) -> Answer<'_, usize> {
@@ -303,7 +320,7 @@ impl Store for SqliteStore {
     }
 
     fn cancel(&self, which: Which, action: Cancel) -> Answer<'_, Cancelled> {
-        self.call(move |connection| runs::cancel(connection, which, action))
+        self.call(move |connection| runs::cancel(connection, &which, action))
     }
 
     fn load(&self) -> Answer<'_, (u64, u64)> {

@@ -1,12 +1,8 @@
-use rusqlite::{Connection, OptionalExtension, params};
-use serde_json::json;
+use rusqlite::{Connection, params};
 
-use super::{Result, row, text, threads};
-use crate::store::records::ThreadEnd;
-use crate::store::{
-    Admission, Admitted, Cancel, Cancelled, Claimed, Ended, Multitask, Run, RunStatus, Thread,
-    ThreadStatus, Which,
-};
+use super::{Result, failed, row, text, threads, webhooks};
+use crate::store::rules::{self, Changes, ThreadRows};
+use crate::store::{Admission, Admitted, Cancel, Cancelled, Claimed, Ended, Run, RunStatus, Which};
 use crate::time::Micros;
 
 pub(super) fn find(connection: &Connection, id: &str) -> Result<Option<Run>> {
@@ -52,59 +48,28 @@ pub(super) fn open_of(connection: &Connection, thread: &str) -> Result<Vec<Run>>
     many(connection, sql, [thread])
 }
 
-pub(super) fn admit(connection: &Connection, admission: Admission) -> Result<Admitted> {
-    let Admission { mut run, new_thread, thread_metadata, thread_config, pending_max } = admission;
-    let (pending, _) = load(connection)?;
-    if pending >= pending_max as u64 {
-        return Ok(Admitted::Full);
-    }
-    let known = threads::find(connection, &run.thread_id)?;
-    let Some(mut thread) = known.or(new_thread) else { return Ok(Admitted::NoThread) };
-    let open = open_of(connection, &run.thread_id)?;
-    let action = match run.multitask {
-        Multitask::Reject if !open.is_empty() => return Ok(Admitted::Busy),
-        Multitask::Reject | Multitask::Enqueue => None,
-        Multitask::Interrupt => Some(Cancel::Interrupt),
-        Multitask::Rollback => Some(Cancel::Rollback),
-    };
-    let (mut stop, mut dropped) = (Vec::new(), Vec::new());
-    if let Some(action) = action {
-        for open in open {
-            let id = open.run_id.clone();
-            match cancel_one(connection, open, action)? {
-                Some(running) => stop.push((running, action)),
-                None => dropped.push(id),
-            }
-        }
-    }
-    let now = Micros::now();
-    run.adopt(&thread);
-    thread.metadata.extend(thread_metadata);
-    thread.config = thread_config;
-    thread.status = ThreadStatus::Busy;
-    thread.updated_at = now;
-    threads::put(connection, &thread)?;
-    put(connection, &run)?;
-    Ok(Admitted::Stored { run: Box::new(run), stop, dropped })
+fn load_thread(connection: &Connection, id: &str) -> Result<ThreadRows> {
+    let (thread, open) = (threads::find(connection, id)?, open_of(connection, id)?);
+    Ok(ThreadRows { thread, open })
 }
 
-/// Cancels a run that waits, or marks one that runs. Returns the latter.
-fn cancel_one(connection: &Connection, mut run: Run, action: Cancel) -> Result<Option<String>> {
-    run.updated_at = Micros::now();
-    match (run.status, action) {
-        (RunStatus::Running, _) => {
-            run.cancel = Some(action);
-            put(connection, &run)?;
-            Ok(Some(run.run_id))
-        }
-        (_, Cancel::Rollback) => remove(connection, &run.run_id).map(|()| None),
-        (_, Cancel::Interrupt) => {
-            run.status = RunStatus::Interrupted;
-            run.result = Some(json!({}));
-            put(connection, &run)?;
-            Ok(None)
-        }
+fn apply(connection: &Connection, changes: &Changes) -> Result<()> {
+    if let Some(thread) = &changes.delete_thread {
+        threads::delete(connection, thread)?;
     }
+    changes.remove_runs.iter().try_for_each(|run| remove(connection, run))?;
+    changes.put_thread.iter().try_for_each(|thread| threads::put(connection, thread))?;
+    changes.put_runs.iter().try_for_each(|run| put(connection, run))?;
+    let mut ended = changes.webhooks.iter();
+    ended.try_for_each(|webhook| webhooks::put(connection, webhook, Some(webhook.ended_at)))
+}
+
+pub(super) fn admit(connection: &Connection, admission: Admission) -> Result<Admitted> {
+    let (pending, _) = load(connection)?;
+    let rows = load_thread(connection, &admission.run.thread_id)?;
+    let (admitted, changes) = rules::admit(rows, admission, pending, Micros::now());
+    apply(connection, &changes)?;
+    Ok(admitted)
 }
 
 pub(super) fn claim(
@@ -116,107 +81,33 @@ pub(super) fn claim(
             WHERE other.thread_id = run.thread_id AND other.status = 'running')
         ORDER BY created_at, rowid LIMIT 2";
     let mut ready = many(connection, sql, [now.0])?.into_iter();
-    let Some(mut run) = ready.next() else {
+    let Some(run) = ready.next() else {
         let sql =
             "SELECT min(created_at) FROM server_runs WHERE status = 'pending' AND created_at > ?";
-        let next: Option<i64> = connection
-            .prepare_cached(sql)?
-            .query_row([now.0], |row| row.get(0))
-            .optional()?
-            .flatten();
+        let next: Option<i64> =
+            connection.prepare_cached(sql)?.query_row([now.0], |row| row.get(0))?;
         return Ok(Err(next.map(Micros)));
     };
-    let again = std::mem::replace(&mut run.begun, true);
-    run.status = RunStatus::Running;
-    run.attempt += 1;
-    run.updated_at = now;
-    put(connection, &run)?;
-    Ok(Ok(Claimed { run, again, more: ready.next().is_some() }))
+    let claimed = rules::claim(run, ready.next().is_some(), now);
+    put(connection, &claimed.run)?;
+    Ok(Ok(claimed))
 }
 
-pub(super) fn finish(connection: &Connection, id: &str, attempt: u32, end: Ended) -> Result<bool> {
-    let Some(mut run) = find(connection, id)? else { return Ok(false) };
-    if run.status != RunStatus::Running || run.attempt != attempt {
-        return Ok(false);
-    }
-    run.updated_at = Micros::now();
-    match end {
-        Ended::PutBack => {
-            run.status = RunStatus::Pending;
-            run.attempt -= 1;
-            put(connection, &run)?;
-        }
-        Ended::Over { status, result, thread } => {
-            run.status = status;
-            run.result = Some(result);
-            put(connection, &run)?;
-            settle(connection, &run.thread_id, Some(*thread))?;
-        }
-        Ended::Deleted { thread_too: true, .. } => {
-            threads::delete(connection, &run.thread_id)?;
-        }
-        Ended::Deleted { thread_too: false, thread, .. } => {
-            remove(connection, id)?;
-            settle(connection, &run.thread_id, thread.map(|thread| *thread))?;
-        }
-    }
-    Ok(true)
-}
-
-/// What a thread is after a run of it was taken away.
-fn settle(connection: &Connection, id: &str, end: Option<ThreadEnd>) -> Result<()> {
-    let Some(mut thread) = threads::find(connection, id)? else { return Ok(()) };
-    let now = Micros::now();
-    thread.updated_at = now;
-    let status = match end {
-        Some(ThreadEnd { status, values, interrupts, error }) => {
-            if let Some(values) = values {
-                thread.values = values;
-            }
-            thread.interrupts = interrupts;
-            thread.error = error;
-            thread.state_updated_at = now;
-            status
-        }
-        None => resting(&thread),
-    };
-    let busy = !open_of(connection, id)?.is_empty();
-    thread.status = if busy { ThreadStatus::Busy } else { status };
-    threads::put(connection, &thread)
-}
-
-/// What a thread is if no run of it is in progress, from what is known of it.
-fn resting(thread: &Thread) -> ThreadStatus {
-    if !thread.interrupts.is_empty() {
-        ThreadStatus::Interrupted
-    } else if !thread.error.is_null() {
-        ThreadStatus::Error
-    } else {
-        ThreadStatus::Idle
-    }
+pub(super) fn finish(connection: &Connection, run: &Run, end: Ended) -> Result<bool> {
+    let rows = load_thread(connection, &run.thread_id)?;
+    let (current, changes) = rules::finish(rows, &run.run_id, run.attempt, end, Micros::now());
+    apply(connection, &changes)?;
+    Ok(current)
 }
 
 pub(super) fn recover(connection: &Connection, attempts_max: u32) -> Result<usize> {
-    let sql = "SELECT body FROM server_runs WHERE status = 'running'";
-    let left = many(connection, sql, [])?;
-    let count = left.len();
-    for mut run in left {
-        run.updated_at = Micros::now();
-        if run.attempt < attempts_max {
-            run.status = RunStatus::Pending;
-            put(connection, &run)?;
-            continue;
-        }
-        let message =
-            format!("the run was begun {} times, and its process died each time", run.attempt);
-        let error = json!({ "error": "WorkerDied", "message": message });
-        run.status = RunStatus::Error;
-        run.result = Some(json!({ "__error__": error }));
-        put(connection, &run)?;
-        let Some(thread) = threads::find(connection, &run.thread_id)? else { continue };
-        let status = ThreadStatus::Error;
-        let end = ThreadEnd { status, values: None, interrupts: thread.interrupts, error };
-        settle(connection, &run.thread_id, Some(end))?;
+    let mut count = 0;
+    for thread in threads_with(connection, &[RunStatus::Running])? {
+        let rows = load_thread(connection, &thread)?;
+        // The file belongs to one process, so whoever began them is gone.
+        let (left, changes) = rules::recover(rows, |_| true, attempts_max, Micros::now());
+        apply(connection, &changes)?;
+        count += left;
     }
     Ok(count)
 }
@@ -225,43 +116,35 @@ pub(super) fn delete(connection: &Connection, thread: &str, id: &str) -> Result<
     let Some(run) = find(connection, id)?.filter(|run| run.thread_id == thread) else {
         return Ok(None);
     };
-    if run.status == RunStatus::Running {
-        cancel_one(connection, run.clone(), Cancel::Rollback)?;
-    } else {
-        remove(connection, id)?;
-        if run.status == RunStatus::Pending {
-            settle(connection, thread, None)?;
-        }
-    }
+    let rows = load_thread(connection, thread)?;
+    apply(connection, &rules::delete_run(rows, &run, Micros::now()))?;
     Ok(Some(run))
 }
 
-pub(super) fn cancel(connection: &Connection, which: Which, action: Cancel) -> Result<Cancelled> {
-    let open = match which {
-        Which::Runs { thread, runs } => {
-            let mut open = open_of(connection, &thread)?;
-            open.retain(|run| runs.contains(&run.run_id));
-            open
-        }
-        Which::Status(wanted) => {
-            let sql = "SELECT body FROM server_runs WHERE status IN ('pending', 'running')";
-            let mut open = many(connection, sql, [])?;
-            open.retain(|run| wanted.contains(&run.status));
-            open
-        }
+pub(super) fn cancel(connection: &Connection, which: &Which, action: Cancel) -> Result<Cancelled> {
+    let threads = match which {
+        Which::Runs { thread, .. } => vec![thread.clone()],
+        Which::Status(wanted) => threads_with(connection, wanted)?,
     };
     let mut cancelled = Cancelled::default();
-    for run in open {
-        let (id, thread) = (run.run_id.clone(), run.thread_id.clone());
-        match cancel_one(connection, run, action)? {
-            Some(running) => cancelled.running.push(running),
-            None => {
-                cancelled.pending.push(id);
-                settle(connection, &thread, None)?;
-            }
-        }
+    for thread in threads {
+        let rows = load_thread(connection, &thread)?;
+        let (of_thread, changes) =
+            rules::cancel(rows, |run| which.includes(run), action, Micros::now());
+        apply(connection, &changes)?;
+        cancelled.extend(of_thread);
     }
     Ok(cancelled)
+}
+
+/// The threads that have runs with one of these states, of the runs that are not over.
+fn threads_with(connection: &Connection, wanted: &[RunStatus]) -> Result<Vec<String>> {
+    let sql = "SELECT DISTINCT thread_id FROM server_runs
+        WHERE status IN ('pending', 'running') AND instr(?, status) > 0";
+    let wanted: Vec<_> = wanted.iter().map(|status| status.as_str()).collect();
+    let mut statement = connection.prepare_cached(sql)?;
+    let threads = statement.query_map([wanted.join(" ")], |row| row.get(0))?;
+    Ok(threads.collect::<std::result::Result<_, _>>()?)
 }
 
 pub(super) fn load(connection: &Connection) -> Result<(u64, u64)> {
@@ -270,5 +153,5 @@ pub(super) fn load(connection: &Connection) -> Result<(u64, u64)> {
     let mut statement = connection.prepare_cached(sql)?;
     let (pending, running): (i64, i64) =
         statement.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    Ok((u64::try_from(pending).unwrap_or(0), u64::try_from(running).unwrap_or(0)))
+    Ok((u64::try_from(pending).map_err(failed)?, u64::try_from(running).map_err(failed)?))
 }

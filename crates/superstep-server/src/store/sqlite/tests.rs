@@ -23,6 +23,7 @@ fn run(thread: &str, id: &str, multitask: Multitask, due: i64) -> Run {
         cancel: None,
         stateless: None,
         result: None,
+        session: false,
     }
 }
 
@@ -37,8 +38,12 @@ async fn admit(store: &SqliteStore, run: Run) -> Admitted {
     store.admit(admission).await.expect("an answer")
 }
 
+async fn claim_run(store: &SqliteStore) -> Option<Run> {
+    store.claim(Micros(1_000)).await.expect("an answer").ok().map(|claimed| claimed.run)
+}
+
 async fn claim(store: &SqliteStore) -> Option<String> {
-    store.claim(Micros(1_000)).await.expect("an answer").ok().map(|claimed| claimed.run.run_id)
+    claim_run(store).await.map(|run| run.run_id)
 }
 
 fn over() -> Ended {
@@ -61,18 +66,21 @@ async fn a_thread_has_one_running_run_and_runs_come_in_order() {
             Admitted::Stored { .. }
         ));
     }
-    assert_eq!(claim(&store).await.as_deref(), Some("r1"));
+    let first = claim_run(&store).await.expect("a run");
+    assert_eq!(first.run_id, "r1");
     assert_eq!(claim(&store).await.as_deref(), Some("r3"), "the thread of `r2` is taken");
     assert_eq!(claim(&store).await, None);
-    assert!(!store.finish("r1", 7, over()).await.expect("an answer"), "not the current attempt");
-    assert!(store.finish("r1", 1, over()).await.expect("an answer"));
+    let other = Run { attempt: 7, ..first.clone() };
+    assert!(!store.finish(&other, over()).await.expect("an answer"), "not the current attempt");
+    assert!(store.finish(&first, over()).await.expect("an answer"));
     let thread = store.thread("t").await.expect("an answer").expect("a thread");
     assert_eq!((thread.status, &thread.values), (ThreadStatus::Busy, &json!({ "x": 1 })));
-    assert_eq!(claim(&store).await.as_deref(), Some("r2"));
-    assert!(store.finish("r2", 1, over()).await.expect("an answer"));
+    let second = claim_run(&store).await.expect("a run");
+    assert_eq!(second.run_id, "r2");
+    assert!(store.finish(&second, over()).await.expect("an answer"));
     let next = store.claim(Micros(1_000)).await.expect("an answer").expect_err("nothing is due");
     assert_eq!(next, Some(Micros(9_000)));
-    assert!(!store.finish("r2", 1, over()).await.expect("an answer"), "a run ends once");
+    assert!(!store.finish(&second, over()).await.expect("an answer"), "a run ends once");
 }
 
 #[tokio::test]

@@ -50,6 +50,8 @@ pub(super) fn delete(connection: &Connection, id: &str) -> Result<Option<Vec<Run
     let of_thread = "run_id IN (SELECT run_id FROM server_runs WHERE thread_id = ?)";
     connection.execute(&format!("DELETE FROM server_events WHERE {of_thread}"), [id])?;
     connection.execute("DELETE FROM server_runs WHERE thread_id = ?", [id])?;
+    super::sessions::delete(connection, id)?;
+    super::crons::delete_of_thread(connection, id)?;
     let deleted = connection.execute("DELETE FROM server_threads WHERE thread_id = ?", [id])?;
     Ok((deleted > 0).then_some(open))
 }

@@ -1,0 +1,60 @@
+//! Crons: runs that a schedule starts.
+//!
+//! Each cron knows when it is due next. A background task fires what is due: one call of the store admits the run and moves
+//! the date, and only if the date is still the one that was seen, so several processes fire a cron once. A firing that is late
+//! by more than [`fire::LATE_MAX`] was missed, because no server ran, and is skipped.
+
+mod fire;
+mod schedule;
+
+pub(crate) use fire::run as run_crons;
+pub(crate) use schedule::{Schedule, parse_time};
+
+use serde_json::{Map, Value as Json, json};
+
+use crate::error::{ApiError, ApiResult};
+use crate::store::Cron;
+use crate::time::Micros;
+use crate::wire::RunRequest;
+
+/// The run that a cron asks for.
+pub(crate) fn request(cron: &Cron) -> ApiResult<RunRequest> {
+    let mut body = cron.payload.clone();
+    body.insert("assistant_id".to_owned(), cron.assistant_id.as_str().into());
+    body.insert("metadata".to_owned(), Json::Object(cron.metadata.clone()));
+    if let Some(configurable) =
+        body.get_mut("config").and_then(|config| config.get_mut("configurable"))
+    {
+        // It is no context of the graph; it is added where the run is made.
+        configurable.as_object_mut().map(|configurable| configurable.remove("cron_id"));
+    }
+    let request: RunRequest = serde_json::from_value(Json::Object(body)).map_err(|error| {
+        ApiError::invalid(format!("the run of the cron does not have the right form: {error}"))
+    })?;
+    let stateless = cron.thread_id.is_none();
+    request.check(stateless)?;
+    let on_completion = stateless.then_some(cron.on_run_completed);
+    Ok(RunRequest { on_completion, ..request })
+}
+
+/// Names the cron in what it asks for.
+pub(crate) fn name_in(fields: &mut Map<String, Json>, id: &str) {
+    let config = fields.entry("config").or_insert_with(|| json!({}));
+    if !config.is_object() {
+        *config = json!({});
+    }
+    if !config["configurable"].is_object() {
+        config["configurable"] = json!({});
+    }
+    config["configurable"]["cron_id"] = id.into();
+}
+
+/// When a cron is due after this time; never if it is disabled or has ended.
+pub(crate) fn next_date(cron: &Cron, after: Micros) -> ApiResult<Option<Micros>> {
+    if !cron.enabled {
+        return Ok(None);
+    }
+    let schedule = Schedule::read(&cron.schedule, cron.timezone.as_deref())?;
+    let next = schedule.after(after)?;
+    Ok(next.filter(|next| cron.end_time.is_none_or(|end| *next <= end)))
+}

@@ -1,0 +1,137 @@
+use super::{Changes, Edit, ThreadRows};
+use crate::store::{Ended, RunStatus, Webhook};
+use crate::time::Micros;
+
+/// Ends an attempt of a run, or does nothing if it is not the current one. Returns whether it was.
+pub(in crate::store) fn finish(
+    rows: ThreadRows,
+    id: &str,
+    attempt: u32,
+    end: Ended,
+    now: Micros,
+) -> (bool, Changes) {
+    let is_current = |run: &&crate::store::Run| {
+        run.run_id == id && run.status == RunStatus::Running && run.attempt == attempt
+    };
+    let Some(mut run) = rows.open.iter().find(is_current).cloned() else {
+        return (false, Changes::default());
+    };
+    let mut edit = Edit::new(rows, now);
+    match end {
+        Ended::PutBack => {
+            run.status = RunStatus::Pending;
+            run.attempt -= 1;
+            edit.put_run(run);
+        }
+        Ended::Over { status, result, thread } => {
+            run.status = status;
+            run.result = Some(result);
+            edit.put_run(run);
+            if let (Some(webhook), Some(values)) =
+                (edit.changes.webhooks.last_mut(), &thread.values)
+            {
+                webhook.values = values.clone();
+            }
+            edit.settle(Some(*thread));
+        }
+        Ended::Deleted { thread_too: true, status, result, .. } => {
+            edit.changes.delete_thread = Some(run.thread_id.clone());
+            if let Some(status) = status {
+                let since = std::mem::replace(&mut run.updated_at, now);
+                run.status = status;
+                run.result = Some(result);
+                edit.changes.webhooks.extend(Webhook::of(&run, since, now));
+            }
+        }
+        Ended::Deleted { thread_too: false, thread, .. } => {
+            edit.remove_run(id);
+            edit.settle(thread.map(|thread| *thread));
+        }
+    }
+    (true, edit.changes)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, json};
+
+    use super::super::tests::{NOW, rows, shown};
+    use super::*;
+    use crate::store::RunStatus::{Pending, Running};
+    use crate::store::ThreadStatus;
+    use crate::store::records::ThreadEnd;
+
+    fn thread_end() -> Box<ThreadEnd> {
+        let values = Some(json!({ "x": 1 }));
+        Box::new(ThreadEnd {
+            status: ThreadStatus::Interrupted,
+            values,
+            interrupts: Map::new(),
+            error: json!(null),
+        })
+    }
+
+    fn over() -> Ended {
+        Ended::Over { status: RunStatus::Success, result: json!({}), thread: thread_end() }
+    }
+
+    #[test]
+    fn a_run_ends_once_and_only_by_its_current_attempt() {
+        for (open, attempt, expected) in [
+            (&[("r", Running)][..], 1, "r:success =interrupted"),
+            (&[("r", Running), ("next", Pending)], 1, "r:success =busy"),
+            (&[("r", Running)], 2, ""),
+            (&[("r", Pending)], 1, ""),
+            (&[("other", Running)], 1, ""),
+        ] {
+            let (current, changes) = finish(rows(open), "r", attempt, over(), NOW);
+            assert_eq!(shown(&changes), expected, "{open:?}, attempt {attempt}");
+            assert_eq!(current, !expected.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_run_can_be_put_back_or_deleted_instead() {
+        let deleted = |thread_too| Ended::Deleted {
+            status: Some(RunStatus::Success),
+            result: json!({ "x": 1 }),
+            thread_too,
+            thread: Some(thread_end()),
+        };
+        for (end, expected) in [
+            (Ended::PutBack, "r:pending"),
+            (deleted(false), "-r =interrupted"),
+            (deleted(true), "--t"),
+        ] {
+            let (current, changes) = finish(rows(&[("r", Running)]), "r", 1, end, NOW);
+            assert_eq!((shown(&changes).as_str(), current), (expected, true));
+            if expected == "r:pending" {
+                assert_eq!(changes.put_runs[0].attempt, 0, "it is no attempt");
+            }
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_run_is_to_be_told_if_its_request_says_so() {
+        let mut asked = rows(&[("r", Running)]);
+        asked.open[0].kwargs.insert("webhook".to_owned(), "https://example.com".into());
+        let deleted = |status, thread_too| Ended::Deleted {
+            status,
+            result: json!({ "x": 2 }),
+            thread_too,
+            thread: None,
+        };
+        for (end, told) in [
+            (over(), Some(json!({ "x": 1 }))),
+            (deleted(Some(RunStatus::Success), true), Some(json!({ "x": 2 }))),
+            (deleted(None, false), None),
+            (Ended::PutBack, None),
+        ] {
+            let (_, changes) = finish(asked.clone(), "r", 1, end.clone(), NOW);
+            let values = changes.webhooks.first().map(|webhook| webhook.values.clone());
+            assert_eq!(values, told, "{end:?}");
+            let (_, changes) = finish(rows(&[("r", Running)]), "r", 1, end, NOW);
+            assert!(changes.webhooks.is_empty(), "nobody asked");
+        }
+    }
+}

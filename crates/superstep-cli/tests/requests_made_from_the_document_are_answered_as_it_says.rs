@@ -33,7 +33,8 @@ fn requests_made_from_the_document_are_answered_as_it_says() {
             .args(["--generation-database", "none", "--no-color"]),
     );
     // The line of the summary, such as "5415 generated, 5415 passed, 135 skipped".
-    let tried = out.lines().find_map(|line| line.trim().split_once(" generated, ")?.0.parse::<u32>().ok());
+    let tried =
+        out.lines().find_map(|line| line.trim().split_once(" generated, ")?.0.parse::<u32>().ok());
     assert!(tried.is_some_and(|tried| tried >= 2_000), "too little was tried: {out}");
     std::fs::remove_dir_all(&dir).expect("it can be removed");
 }

@@ -7,7 +7,7 @@
 //! of it or nothing.
 
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::time::Duration;
 
 use deadpool_postgres::{
@@ -19,7 +19,7 @@ use superstep_checkpoint::{Error, StorageId};
 use tokio::time::Instant;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Client, Config, Row};
+use tokio_postgres::{AsyncMessage, Client, Config, Row};
 
 use crate::failure::Failure;
 use crate::options::Options;
@@ -145,11 +145,25 @@ impl Db {
 
     /// A connection outside the pool, for work that needs one to itself.
     pub(crate) async fn connect(&self) -> Result<Client, Failure> {
+        self.connect_and_hear(drop).await
+    }
+
+    /// As [`connect`](Self::connect), with what the server says unasked.
+    pub(crate) async fn connect_and_hear(
+        &self,
+        mut hear: impl FnMut(AsyncMessage) + Send + 'static,
+    ) -> Result<Client, Failure> {
         let connected = self.config.connect(self.connector.clone());
-        let (client, connection) = within(self.connect_max, connected).await?;
+        let (client, mut connection) = within(self.connect_max, connected).await?;
         tokio::spawn(async move {
-            if let Err(error) = connection.await {
-                tracing::debug!(%error, "a connection to PostgreSQL ended");
+            while let Some(message) = poll_fn(|context| connection.poll_message(context)).await {
+                match message {
+                    Ok(message) => hear(message),
+                    Err(error) => {
+                        tracing::debug!(%error, "a connection to PostgreSQL ended");
+                        return;
+                    }
+                }
             }
         });
         Ok(client)

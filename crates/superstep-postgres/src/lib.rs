@@ -63,6 +63,8 @@ mod migrate;
 mod named;
 mod options;
 mod store;
+#[doc(hidden)]
+pub mod tables;
 mod text;
 mod tls;
 

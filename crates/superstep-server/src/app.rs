@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use superstep::checkpoint::{AnyCheckpointer, AnyStore};
 use superstep::{AnyGraph, RunControl};
@@ -11,7 +12,7 @@ use uuid::Uuid;
 use crate::error::{ApiError, ApiResult};
 use crate::events::{Active, Feed, Hub};
 use crate::metrics::Metrics;
-use crate::store::{Assistant, Cancel, Run, Store, Thread};
+use crate::store::{Assistant, Cancel, Run, Store, StoreError, Thread};
 use crate::time::Micros;
 use crate::webhooks;
 
@@ -32,6 +33,8 @@ pub(crate) struct App {
     /// Tells what sends webhooks that there may be one.
     pub(crate) webhook_wake: Arc<Notify>,
     pub(crate) webhooks: webhooks::Client,
+    /// For how long this process is taken for alive after it was heard of.
+    pub(crate) lease: Duration,
     pub(crate) pending_max: usize,
     pub(crate) body_max: usize,
     /// How many answers may wait for a run at the same time.
@@ -42,6 +45,9 @@ pub(crate) struct App {
     /// Set when the server is told to stop.
     pub(crate) stopping: watch::Sender<bool>,
 }
+
+/// How often a run is begun before it is given up.
+const ATTEMPTS_MAX: u32 = 3;
 
 /// Why a run is told to stop, as its control knows it.
 pub(crate) const SHUTDOWN: &str = "shutdown";
@@ -65,6 +71,15 @@ impl App {
         self.wake.notify_waiters();
         self.cron_wake.notify_waiters();
         self.webhook_wake.notify_waiters();
+    }
+
+    /// Takes back the runs of processes that are dead. Returns how many there were.
+    pub(crate) async fn take_back(&self) -> Result<usize, StoreError> {
+        let left = self.store.take_back(ATTEMPTS_MAX).await?;
+        if left > 0 {
+            tracing::info!(runs = left, "going on with runs that another process left");
+        }
+        Ok(left)
     }
 
     /// A place for an answer that waits for a run. It is asked for before the run is created.

@@ -64,6 +64,18 @@ impl ApiError {
     }
 }
 
+/// An error and its causes, in one line.
+pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(source) = cause {
+        text.push_str(": ");
+        text.push_str(&source.to_string());
+        cause = source.source();
+    }
+    text
+}
+
 /// The store is down: nothing was changed, and clients try again.
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {

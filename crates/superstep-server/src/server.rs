@@ -2,28 +2,28 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Write as _;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use superstep::checkpoint::{AnyCheckpointer, AnyStore, MemorySaver, MemoryStore};
 use superstep::{AnyGraph, RunError};
+use superstep_postgres::PostgresSaver;
 use superstep_sqlite::SqliteSaver;
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, Semaphore, watch};
 
 use crate::app::{App, default_assistant};
+use crate::error::with_causes;
 use crate::events::Hub;
 use crate::metrics::Metrics;
 use crate::queue::Workers;
 use crate::settings::Settings;
-use crate::store::{Assistant, SqliteStore, Store, StoreError};
+use crate::store::{Assistant, PostgresStore, SqliteStore, Store, StoreError};
 use crate::time::Micros;
 use crate::webhooks;
 
-/// How often a run is begun before it is given up.
-const ATTEMPTS_MAX: u32 = 3;
 /// How long events of a run are kept after its end.
 const EVENTS_KEPT: Duration = Duration::from_secs(3_600);
 
@@ -31,31 +31,43 @@ const EVENTS_KEPT: Duration = Duration::from_secs(3_600);
 const WEBHOOKS_KEPT: Duration = Duration::from_secs(30 * 86_400);
 
 /// Where the server keeps everything.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Database {
     /// In memory: gone when the process ends.
     Memory,
     /// In an SQLite file, which is made if it is not there.
     Sqlite(PathBuf),
+    /// In PostgreSQL, at this URL. Any number of servers may use it.
+    Postgres(String),
+}
+
+/// Leaves out the URL of a server, which may have a password in it.
+impl fmt::Debug for Database {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Memory => f.write_str("Memory"),
+            Self::Sqlite(file) => f.debug_tuple("Sqlite").field(file).finish(),
+            Self::Postgres(_) => f.debug_tuple("Postgres").finish_non_exhaustive(),
+        }
+    }
 }
 
 impl std::str::FromStr for Database {
     type Err = ServerError;
 
-    /// `memory` or `sqlite:FILE`.
+    /// `memory`, `sqlite:FILE` or `postgres://USER:PASSWORD@HOST/NAME`.
     fn from_str(text: &str) -> Result<Self, ServerError> {
         match text.split_once(':') {
             None if text == "memory" => Ok(Self::Memory),
             Some(("sqlite", file)) if !file.is_empty() => {
                 Ok(Self::Sqlite(file.strip_prefix("//").unwrap_or(file).into()))
             }
-            Some(("postgres" | "postgresql", _)) => Err(ServerError::Setup(
-                "the server does not keep its threads in PostgreSQL yet; use sqlite:FILE"
-                    .to_owned(),
-            )),
+            Some(("postgres" | "postgresql", _)) => Ok(Self::Postgres(text.to_owned())),
             // What was given is not repeated: there may be a password in it.
-            _ => Err(ServerError::Setup("the database is `memory` or `sqlite:FILE`".to_owned())),
+            _ => Err(ServerError::Setup(
+                "the database is `memory`, `sqlite:FILE` or `postgres://USER@HOST/NAME`".to_owned(),
+            )),
         }
     }
 }
@@ -90,7 +102,7 @@ pub enum ServerError {
 
 impl From<StoreError> for ServerError {
     fn from(error: StoreError) -> Self {
-        Self::Database(error.0)
+        Self::Database(error.to_string())
     }
 }
 
@@ -115,6 +127,7 @@ pub struct Server {
     graphs: Vec<(String, AnyGraph)>,
     database: Database,
     workers: usize,
+    lease: Duration,
     pending_max: usize,
     body_max: usize,
     streams_max: usize,
@@ -142,6 +155,7 @@ impl Server {
             graphs: Vec::new(),
             database: Database::Memory,
             workers: 10,
+            lease: Duration::from_secs(15),
             pending_max: 10_000,
             body_max: 16 << 20,
             streams_max: 20_000,
@@ -165,6 +179,13 @@ impl Server {
     /// How many runs are driven at the same time; 10 if nothing is said.
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = workers.max(1);
+        self
+    }
+
+    /// For how long this process is taken for alive after it was last heard of; 15 seconds if nothing is said. It says so three
+    /// times in that time. When it has died, another one goes on with its runs after this time.
+    pub fn lease(mut self, time: Duration) -> Self {
+        self.lease = time.max(Duration::from_millis(100));
         self
     }
 
@@ -223,6 +244,7 @@ impl Server {
             listen,
             api_keys,
             workers,
+            lease,
             webhook_secret,
             private_webhooks,
             grace,
@@ -235,7 +257,7 @@ impl Server {
             .await
             .map_err(|source| ServerError::Listen { address: listen, source })?;
         let address = listener.local_addr().unwrap_or(listen);
-        let running = self.database(database).workers(workers).start().await?;
+        let running = self.database(database).workers(workers).lease(lease).start().await?;
         let greeting = crate::settings::greeting(address, &graphs);
         // A server whose output nobody reads serves all the same.
         drop(writeln!(std::io::stdout(), "{greeting}"));
@@ -252,7 +274,7 @@ impl Server {
         }
         let webhooks = webhooks::Client::new(self.webhooks)
             .map_err(|error| ServerError::Setup(format!("TLS cannot be set up: {error}")))?;
-        let (checkpointer, items, file) = open(&self.database).await?;
+        let Opened { checkpointer, items, store } = open(&self.database, self.workers).await?;
         let mut graphs = BTreeMap::new();
         for (name, graph) in self.graphs {
             graph.check().map_err(|source| ServerError::Graph { name: name.clone(), source })?;
@@ -261,15 +283,12 @@ impl Server {
                 return Err(ServerError::Setup(format!("two graphs have the name `{name}`")));
             }
         }
-        let store: Arc<dyn Store> = Arc::new(SqliteStore::open(file).await?);
         for name in graphs.keys() {
             // It may be there from an earlier start, and may have been changed since.
             drop(store.create_assistant(default_for(name)).await?);
         }
-        let left = store.recover(ATTEMPTS_MAX).await?;
-        if left > 0 {
-            tracing::info!(runs = left, "going on with runs that another process left");
-        }
+        // It has to be known as alive before it takes a run.
+        store.beat(self.lease).await?;
         let kept = i64::try_from(EVENTS_KEPT.as_micros()).unwrap_or(i64::MAX);
         let before = Micros(Micros::now().0.saturating_sub(kept));
         store.forget_events(before).await?;
@@ -286,6 +305,7 @@ impl Server {
             cron_wake: Arc::new(Notify::new()),
             webhook_wake: Arc::new(Notify::new()),
             webhooks,
+            lease: self.lease,
             pending_max: self.pending_max,
             body_max: self.body_max,
             streams: Arc::new(Semaphore::new(self.streams_max)),
@@ -294,26 +314,45 @@ impl Server {
             api_keys: self.api_keys,
             stopping: watch::Sender::new(false),
         });
+        app.take_back().await?;
         let workers = Workers::start(&app, self.workers);
         Ok(Running { app, workers })
     }
 }
 
-async fn open(
-    database: &Database,
-) -> Result<(AnyCheckpointer, AnyStore, Option<&Path>), ServerError> {
-    let failed = |error: superstep::checkpoint::Error| ServerError::Database(error.to_string());
-    match database {
-        Database::Memory => {
-            let checkpointer = AnyCheckpointer::new(MemorySaver::new());
-            Ok((checkpointer, AnyStore::new(MemoryStore::new()), None))
-        }
+/// What is kept in one database.
+struct Opened {
+    checkpointer: AnyCheckpointer,
+    items: AnyStore,
+    store: Arc<dyn Store>,
+}
+
+async fn open(database: &Database, workers: usize) -> Result<Opened, ServerError> {
+    let failed = |error: superstep::checkpoint::Error| ServerError::Database(with_causes(&error));
+    Ok(match database {
+        Database::Memory => Opened {
+            checkpointer: AnyCheckpointer::new(MemorySaver::new()),
+            items: AnyStore::new(MemoryStore::new()),
+            store: Arc::new(SqliteStore::open(None).await?),
+        },
         Database::Sqlite(file) => {
             let checkpointer = SqliteSaver::open(file).await.map_err(failed)?;
             let items = checkpointer.store().await.map_err(failed)?;
-            Ok((AnyCheckpointer::new(checkpointer), AnyStore::new(items), Some(file)))
+            let store = Arc::new(SqliteStore::open(Some(file)).await?);
+            let checkpointer = AnyCheckpointer::new(checkpointer);
+            Opened { checkpointer, items: AnyStore::new(items), store }
         }
-    }
+        Database::Postgres(url) => {
+            // A connection for each run in progress, and as many for requests.
+            let options =
+                superstep_postgres::Options::new(url).pool_size(workers.saturating_mul(2));
+            let checkpointer = PostgresSaver::connect(options).await.map_err(failed)?;
+            let items = checkpointer.store().await.map_err(failed)?;
+            let store = Arc::new(PostgresStore::beside(&checkpointer).await.map_err(failed)?);
+            let checkpointer = AnyCheckpointer::new(checkpointer);
+            Opened { checkpointer, items: AnyStore::new(items), store }
+        }
+    })
 }
 
 fn default_for(graph: &str) -> Assistant {
@@ -366,6 +405,9 @@ impl Running {
     pub async fn shutdown(mut self, grace: Duration) {
         self.app.stop();
         drop(tokio::time::timeout(grace, self.workers.ended()).await);
+        if let Err(error) = self.app.store.leave().await {
+            tracing::warn!(%error, "it could not be said that this process ends");
+        }
     }
 
     /// Serves connections until `stop` completes, and shuts down. What is still open after the grace time is dropped.

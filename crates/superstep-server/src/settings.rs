@@ -13,6 +13,7 @@ use crate::server::{Database, ServerError};
 /// | `--listen` | `SUPERSTEP_LISTEN` | `127.0.0.1:2024` |
 /// | `--api-key` | `SUPERSTEP_API_KEY` | nobody needs a key, and only this machine gets in |
 /// | `--workers` | `SUPERSTEP_WORKERS` | 10 |
+/// | `--lease` | `SUPERSTEP_LEASE` | 15 seconds: when a process has died, another one goes on with its runs after this time |
 /// | `--webhook-secret` | `SUPERSTEP_WEBHOOK_SECRET` | webhooks are not signed |
 /// | `--private-webhooks` | `SUPERSTEP_PRIVATE_WEBHOOKS` | `false`: webhooks go to public hosts only |
 #[derive(Clone, Debug)]
@@ -26,6 +27,8 @@ pub struct Settings {
     pub api_keys: Vec<String>,
     /// How many runs are driven at the same time.
     pub workers: usize,
+    /// For how long this process is taken for alive after it was heard of.
+    pub lease: Duration,
     /// Signs webhooks.
     pub webhook_secret: Option<String>,
     /// Whether webhooks may go to this machine and to private networks.
@@ -41,6 +44,7 @@ impl Default for Settings {
             listen: SocketAddr::from(([127, 0, 0, 1], 2024)),
             api_keys: Vec::new(),
             workers: 10,
+            lease: Duration::from_secs(15),
             webhook_secret: None,
             private_webhooks: false,
             grace: Duration::from_secs(20),
@@ -63,7 +67,9 @@ impl Settings {
         arguments: impl Iterator<Item = String>,
     ) -> Result<Self, ServerError> {
         let mut settings = Self::default();
-        for name in ["db", "listen", "api-key", "workers", "webhook-secret", "private-webhooks"] {
+        for name in
+            ["db", "listen", "api-key", "workers", "lease", "webhook-secret", "private-webhooks"]
+        {
             let variable_name = format!("SUPERSTEP_{}", name.replace('-', "_").to_uppercase());
             if let Some(value) = variable(&variable_name).filter(|value| !value.is_empty()) {
                 settings.set(name, &value)?;
@@ -96,6 +102,13 @@ impl Settings {
             "workers" => {
                 self.workers = value.parse().map_err(|_| wrong("a number"))?;
             }
+            "lease" => {
+                let seconds: u32 = value.parse().map_err(|_| wrong("a number of seconds"))?;
+                if seconds == 0 {
+                    return Err(wrong("a number of seconds"));
+                }
+                self.lease = Duration::from_secs(seconds.into());
+            }
             _ => return Err(unknown(&format!("--{name}"))),
         }
         Ok(())
@@ -104,7 +117,7 @@ impl Settings {
 
 fn unknown(argument: &str) -> ServerError {
     ServerError::Setup(format!(
-        "unknown argument `{argument}`; there are --db, --listen, --api-key, --workers, --webhook-secret and --private-webhooks"
+        "unknown argument `{argument}`; there are --db, --listen, --api-key, --workers, --lease, --webhook-secret and --private-webhooks"
     ))
 }
 

@@ -9,8 +9,10 @@
 mod binaries;
 mod cluster;
 mod guard;
+mod schema;
 
 pub use cluster::Cluster;
+pub use schema::Schema;
 
 /// Names the server tests use: a URL whose user may create databases.
 pub const VARIABLE: &str = "SUPERSTEP_TEST_POSTGRES";

@@ -23,6 +23,7 @@ use tokio_postgres::types::Type;
 
 use crate::db::{Db, Statement};
 use crate::options::Options;
+use crate::store::PostgresStore;
 use crate::text::json_has_nul;
 use read::whole_checkpoints;
 use threads::Listing;
@@ -59,6 +60,18 @@ impl PostgresSaver {
         let db = Db::new(&options.into())?;
         let listing = schema::verify(&db).await?;
         Ok(Self { db, listing })
+    }
+
+    /// The long-term memory in the same database, over the same connections.
+    ///
+    /// # Errors
+    /// As [`PostgresStore::connect`].
+    pub async fn store(&self) -> Result<PostgresStore, Error> {
+        PostgresStore::beside(self.db.clone()).await
+    }
+
+    pub(crate) fn db(&self) -> &Db {
+        &self.db
     }
 }
 

@@ -71,7 +71,10 @@ impl PostgresStore {
     /// # Errors
     /// The server cannot be reached or refuses, or the tables are newer than this program.
     pub async fn connect(options: impl Into<Options>) -> Result<Self, Error> {
-        let db = Db::new(&options.into())?;
+        Self::beside(Db::new(&options.into())?).await
+    }
+
+    pub(crate) async fn beside(db: Db) -> Result<Self, Error> {
         migrate::migrate(&db, PLAN).await?;
         let has_vectors = vectors::are_there(&db).await?;
         Ok(Self { db, expiry: Expiry::default(), indexed: None, has_vectors })

@@ -34,6 +34,8 @@ pub(crate) struct Feed {
 struct State {
     /// The number of the event that came last.
     last: u64,
+    /// The claim of the run that this process drives.
+    epoch: Option<u64>,
     /// Not yet stored, so not yet shown.
     staged: Vec<Frame>,
     /// The newest events, up to the one with the number that is shown.
@@ -67,6 +69,11 @@ impl Feed {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// This process drives the run, which it claimed with this epoch.
+    pub(crate) fn drive(&self, epoch: u64) {
+        self.state().epoch = Some(epoch);
+    }
+
     /// Goes on after the events that are stored: those of an earlier attempt, or of another process.
     pub(crate) async fn take_up(&self) -> Result<(), StoreError> {
         let last = self.log.last().await?;
@@ -95,13 +102,14 @@ impl Feed {
 
     /// As [`push`](Self::push), for data that is JSON already.
     pub(crate) async fn push_text(&self, event: &str, data: String) -> Result<(), StoreError> {
-        let (spilled, full) = {
+        let (epoch, spilled, full) = {
             let mut state = self.state();
+            let epoch = state.epoch;
             state.last += 1;
             let frame = Frame { seq: state.last, event: event.to_owned(), data };
             if self.resumable {
                 state.staged.push(frame);
-                (Vec::new(), state.staged.len() >= SPILL)
+                (epoch, Vec::new(), state.staged.len() >= SPILL)
             } else {
                 let shown = frame.seq;
                 state.window.push_back(Arc::new(frame));
@@ -109,7 +117,7 @@ impl Feed {
                 let spilled: Vec<_> = state.window.iter().take(spill).cloned().collect();
                 drop(state);
                 self.grown.send_modify(|length| length.shown = shown);
-                (spilled, false)
+                (epoch, spilled, false)
             }
         };
         if full {
@@ -118,7 +126,7 @@ impl Feed {
         if !spilled.is_empty() {
             let count = spilled.len();
             let frames = spilled.iter().map(|frame| (**frame).clone()).collect();
-            self.log.append(frames).await?;
+            self.log.append(epoch, frames).await?;
             self.state().window.drain(..count);
         }
         Ok(())
@@ -131,9 +139,12 @@ impl Feed {
 
     /// Stores what waits, and shows it.
     pub(crate) async fn flush(&self) -> Result<(), StoreError> {
-        let staged = self.state().staged.clone();
+        let (epoch, staged) = {
+            let state = self.state();
+            (state.epoch, state.staged.clone())
+        };
         let Some(shown) = staged.last().map(|frame| frame.seq) else { return Ok(()) };
-        self.log.append(staged.clone()).await?;
+        self.log.append(epoch, staged.clone()).await?;
         {
             let mut state = self.state();
             state.staged.drain(..staged.len());

@@ -4,9 +4,6 @@ use std::sync::Arc;
 
 use crate::store::{Store, StoreError, Stored};
 
-/// How many events are read at a time to find the last one.
-const PAGE: usize = 256;
-
 /// The stored events of one feed.
 #[derive(Clone)]
 pub(crate) struct Log {
@@ -31,9 +28,17 @@ impl Log {
         Self { store, of: Of::Session(thread.to_owned()) }
     }
 
-    pub(super) async fn append(&self, events: Vec<Stored>) -> Result<(), StoreError> {
+    /// Appends events of a run that was claimed with this epoch; without one, whoever drives it.
+    pub(super) async fn append(
+        &self,
+        epoch: Option<u64>,
+        events: Vec<Stored>,
+    ) -> Result<(), StoreError> {
         match &self.of {
-            Of::Run(run) => self.store.append(run, events).await,
+            Of::Run(run) => match self.store.append(run, epoch, events).await? {
+                true => Ok(()),
+                false => Err(StoreError::Superseded),
+            },
             Of::Session(thread) => self.store.append_session(thread, events).await,
         }
     }
@@ -47,14 +52,9 @@ impl Log {
 
     /// The number of the last event.
     pub(super) async fn last(&self) -> Result<u64, StoreError> {
-        let run = match &self.of {
-            Of::Run(run) => run,
-            Of::Session(thread) => return self.store.session_last(thread).await,
-        };
-        let mut last = 0;
-        while let Some(newest) = self.store.events(run, last, PAGE).await?.last() {
-            last = newest.seq;
+        match &self.of {
+            Of::Run(run) => self.store.last_event(run).await,
+            Of::Session(thread) => self.store.session_last(thread).await,
         }
-        Ok(last)
     }
 }

@@ -36,6 +36,7 @@ pub(super) async fn execute(app: Arc<App>, claimed: Claimed) {
     let mut publisher = None;
     let ended = match attempt(&app, &run, &active, again, &mut publisher).await {
         Ok(ended) => ended,
+        Err(StoreError::Superseded) => return let_go(&app, &run, &active),
         Err(error) => {
             tracing::error!(run = %run.run_id, %error, "the events of a run could not be stored");
             Ended::PutBack
@@ -72,6 +73,13 @@ pub(super) async fn execute(app: Arc<App>, claimed: Claimed) {
     app.webhook_wake.notify_one();
     // The next run of the thread may be ready now.
     app.wake.notify_one();
+}
+
+/// Another process drives the run. What this one did since is refused by the store, and its readers are to come back.
+fn let_go(app: &App, run: &Run, active: &Active) {
+    tracing::warn!(run = %run.run_id, "another process has taken over a run");
+    active.feed.end(None);
+    app.hub.remove(&run.run_id);
 }
 
 fn count(app: &App, ended: &Ended) {
@@ -122,6 +130,7 @@ async fn attempt(
     publisher: &mut Option<Publisher>,
 ) -> Result<Ended, StoreError> {
     let Active { feed, control, .. } = active;
+    feed.drive(run.epoch);
     if again {
         feed.take_up().await?;
     }
@@ -452,6 +461,8 @@ mod tests {
             multitask: Multitask::Enqueue,
             attempt: 1,
             begun: false,
+            worker: None,
+            epoch: 0,
             cancel: None,
             stateless: None,
             result: None,

@@ -159,6 +159,8 @@ fn new_run(
         multitask: request.multitask_strategy.unwrap_or(Multitask::Enqueue),
         attempt: 0,
         begun: false,
+        worker: None,
+        epoch: 0,
         cancel: None,
         stateless,
         result: None,

@@ -5,6 +5,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use super::execute::{execute, give_up};
 use crate::app::App;
@@ -16,22 +17,52 @@ use crate::webhooks::run_webhooks;
 const STORE_DOWN: Duration = Duration::from_secs(1);
 
 /// The workers of a server, what fires its crons, and what sends its webhooks. They end when the server is gone, or stops.
-pub(crate) struct Workers(JoinSet<()>);
+pub(crate) struct Workers {
+    all: JoinSet<()>,
+    /// Says that this process lives, as long as it drives a run.
+    _alive: JoinSet<()>,
+}
 
 impl Workers {
     pub(crate) fn start(app: &Arc<App>, count: usize) -> Self {
+        let mut alive = JoinSet::new();
+        alive.spawn(stay_alive(Arc::downgrade(app)));
         let mut workers = JoinSet::new();
         for _ in 0..count {
             workers.spawn(work(Arc::downgrade(app), app.wake.clone()));
         }
         workers.spawn(run_crons(Arc::downgrade(app), app.cron_wake.clone()));
         workers.spawn(run_webhooks(Arc::downgrade(app), app.webhook_wake.clone()));
-        Self(workers)
+        Self { all: workers, _alive: alive }
     }
 
     /// Waits until all have ended.
     pub(crate) async fn ended(&mut self) {
-        while self.0.join_next().await.is_some() {}
+        while self.all.join_next().await.is_some() {}
+    }
+}
+
+/// Says that this process lives, and goes on with the runs of those that do not.
+async fn stay_alive(app: Weak<App>) {
+    let mut beat_at = Instant::now();
+    loop {
+        let Some(alive) = app.upgrade() else { return };
+        let lease = alive.lease;
+        // Whoever is late has been taken for dead already, so what follows a lost beat is the next one.
+        if Instant::now() >= beat_at {
+            beat_at = Instant::now() + lease / 3;
+            if let Err(error) = alive.store.beat(lease).await {
+                tracing::error!(%error, "it could not be said that this process lives");
+            }
+        }
+        match alive.take_back().await {
+            Ok(0) => {}
+            Ok(_) => alive.wake.notify_one(),
+            Err(error) => tracing::error!(%error, "runs that were left cannot be looked for"),
+        }
+        let wait = alive.store.look_every(lease);
+        drop(alive);
+        tokio::time::sleep(wait).await;
     }
 }
 
@@ -41,30 +72,31 @@ async fn work(app: Weak<App>, wake: Arc<tokio::sync::Notify>) {
         // A run that is admitted from here on is not missed, nor is the end of the server.
         woken.as_mut().enable();
         let Some(alive) = app.upgrade().filter(|app| !app.is_stopping()) else { return };
-        let wait = match alive.store.claim(Micros::now()).await {
-            Ok(Ok(claimed)) => {
-                if claimed.more {
-                    wake.notify_one();
+        let wait =
+            match alive.store.claim(Micros::now(), alive.graphs.keys().cloned().collect()).await {
+                Ok(Ok(claimed)) => {
+                    if claimed.more {
+                        wake.notify_one();
+                    }
+                    let run = claimed.run.clone();
+                    // A task of its own, so that a panic does not end the worker. It ends with the worker.
+                    let mut driven = JoinSet::new();
+                    driven.spawn(execute(alive.clone(), claimed));
+                    if let Some(Err(error)) = driven.join_next().await {
+                        tracing::error!(run = %run.run_id, %error, "a run broke its worker");
+                        give_up(&alive, &run).await;
+                    }
+                    continue;
                 }
-                let run = claimed.run.clone();
-                // A task of its own, so that a panic does not end the worker. It ends with the worker.
-                let mut driven = JoinSet::new();
-                driven.spawn(execute(alive.clone(), claimed));
-                if let Some(Err(error)) = driven.join_next().await {
-                    tracing::error!(run = %run.run_id, %error, "a run broke its worker");
-                    give_up(&alive, &run).await;
+                Ok(Err(due)) => due.map(|due| {
+                    let micros = due.0.saturating_sub(Micros::now().0);
+                    Duration::from_micros(u64::try_from(micros).unwrap_or(0).max(1_000))
+                }),
+                Err(error) => {
+                    tracing::error!(%error, "no run can be taken");
+                    Some(STORE_DOWN)
                 }
-                continue;
-            }
-            Ok(Err(due)) => due.map(|due| {
-                let micros = due.0.saturating_sub(Micros::now().0);
-                Duration::from_micros(u64::try_from(micros).unwrap_or(0).max(1_000))
-            }),
-            Err(error) => {
-                tracing::error!(%error, "no run can be taken");
-                Some(STORE_DOWN)
-            }
-        };
+            };
         drop(alive);
         match wait {
             Some(wait) => drop(tokio::time::timeout(wait, woken).await),

@@ -6,16 +6,25 @@
 //! 2. **A thread has at most one running run.** [`Store::claim`] never hands out a run of a thread that has one.
 //! 3. **Runs of a thread are handed out in the order in which they are due**, which is that of their admission unless one was
 //!    delayed.
-//! 4. **A run ends once.** [`Store::finish`] with an attempt that is not the current one changes nothing, so that a worker that
-//!    was taken for dead cannot end the run of another one.
+//! 4. **A run ends once.** Each claim of a run has the next epoch. [`Store::finish`] and [`Store::append`] with an epoch that is
+//!    not the current one change nothing, so that a worker that was taken for dead can neither end the run of another one nor
+//!    write between its events.
 //! 5. **Events of a run have numbers from 1, without gaps, in the order in which they were appended.**
+//! 6. **Any number of processes may work on one database.** A process that says that it lives keeps its runs; those of one that
+//!    does not are taken back ([`WorkerTable`]).
+//!
+//! A call about several threads is one transaction for each of them.
 
+#[cfg(test)]
+mod contract;
 mod crons;
+mod postgres;
 pub(crate) mod records;
 mod rules;
 pub(crate) mod sessions;
 mod sqlite;
 pub(crate) mod webhooks;
+pub(crate) mod workers;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -23,6 +32,7 @@ use std::pin::Pin;
 use serde_json::{Map, Value as Json};
 
 pub(crate) use crons::{Cron, Crons, Fired, Firing};
+pub(crate) use postgres::PostgresStore;
 pub(crate) use records::{
     Assistant, Cancel, Claimed, Ended, Multitask, OnCompletion, Run, RunStatus, Thread,
     ThreadStatus,
@@ -30,14 +40,20 @@ pub(crate) use records::{
 pub(crate) use sessions::SessionLog;
 pub(crate) use sqlite::SqliteStore;
 pub(crate) use webhooks::{Webhook, Webhooks};
+pub(crate) use workers::WorkerTable;
 
 use crate::metrics::Timing;
 use crate::time::Micros;
 
 /// Why the store could not answer.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("the server's store failed: {0}")]
-pub(crate) struct StoreError(pub(crate) String);
+pub(crate) enum StoreError {
+    #[error("the server's store failed: {0}")]
+    Failed(String),
+    /// This process was taken for dead meanwhile.
+    #[error("another process has taken over the run")]
+    Superseded,
+}
 
 pub(crate) type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 
@@ -74,6 +90,19 @@ impl Default for ListQuery {
             limit: 10,
             offset: 0,
         }
+    }
+}
+
+impl ListQuery {
+    /// Whether rows have to be looked at one by one.
+    fn is_filtered(&self) -> bool {
+        !self.metadata.is_empty() || !self.values.is_empty()
+    }
+
+    /// Whether a row, as JSON, contains what is wanted.
+    fn matches(&self, body: &Json) -> bool {
+        contains_all(&body["metadata"], &self.metadata)
+            && contains_all(&body["values"], &self.values)
     }
 }
 
@@ -146,7 +175,7 @@ pub(crate) struct Stored {
 }
 
 /// The server's store. The [module page](self) is its contract.
-pub(crate) trait Store: Crons + SessionLog + Webhooks {
+pub(crate) trait Store: Crons + SessionLog + Webhooks + WorkerTable {
     /// How often the store was called, and how long its answers took.
     fn timing(&self) -> &Timing;
     /// Whether the store answers.
@@ -183,13 +212,16 @@ pub(crate) trait Store: Crons + SessionLog + Webhooks {
 
     /// Stores a run, or refuses it.
     fn admit(&self, admission: Admission) -> Answer<'_, Admitted>;
-    /// Takes the oldest run that is due and whose thread has no running run. If there is none, says when one will be due.
-    fn claim(&self, now: Micros) -> Answer<'_, Result<Claimed, Option<Micros>>>;
-    /// Ends an attempt of a run, as it was claimed, and changes its thread accordingly. Returns whether the attempt was the
-    /// current one.
+    /// Takes the oldest run of one of these graphs that is due and whose thread has no running run. If there is none, says
+    /// when one will be due. Runs of other graphs wait.
+    fn claim(
+        &self,
+        now: Micros,
+        graphs: Vec<String>,
+    ) -> Answer<'_, Result<Claimed, Option<Micros>>>;
+    /// Ends an attempt of a run, as it was claimed, and changes its thread accordingly. Returns whether the run still has the
+    /// epoch of that claim.
     fn finish(&self, run: &Run, end: Ended) -> Answer<'_, bool>;
-    /// Takes back runs that were running when the process died, and ends those that were tried too often.
-    fn recover(&self, attempts_max: u32) -> Answer<'_, usize>;
     fn run(&self, thread: Option<&str>, run: &str) -> Answer<'_, Option<Run>>;
     fn runs(&self, query: ListQuery) -> Answer<'_, Page<Run>>;
     /// Deletes a run that does not run, with its events. Returns it as it was.
@@ -198,9 +230,13 @@ pub(crate) trait Store: Crons + SessionLog + Webhooks {
     /// How many runs are pending, and how many are running.
     fn load(&self) -> Answer<'_, (u64, u64)>;
 
-    fn append(&self, run: &str, events: Vec<Stored>) -> Answer<'_, ()>;
+    /// Appends events; those that are stored already are ignored, so a batch whose answer was lost can be sent again. With an
+    /// epoch, returns whether the run is running and has it; otherwise nothing is stored.
+    fn append(&self, run: &str, epoch: Option<u64>, events: Vec<Stored>) -> Answer<'_, bool>;
     /// Events after this number, in order.
     fn events(&self, run: &str, after: u64, limit: usize) -> Answer<'_, Vec<Stored>>;
+    /// The number of the last event of a run; 0 if it has none.
+    fn last_event(&self, run: &str) -> Answer<'_, u64>;
     /// Forgets the events of runs that ended before this time.
     fn forget_events(&self, before: Micros) -> Answer<'_, usize>;
 }

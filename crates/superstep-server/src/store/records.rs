@@ -141,6 +141,12 @@ pub(crate) struct Run {
     /// It was begun before, by a process that died or drained.
     #[serde(default)]
     pub(crate) begun: bool,
+    /// Who drives it, or drove it last.
+    #[serde(default)]
+    pub(crate) worker: Option<String>,
+    /// How often it was claimed. Unlike an attempt, no claim is ever taken back.
+    #[serde(default)]
+    pub(crate) epoch: u64,
     /// It is to be stopped.
     pub(crate) cancel: Option<Cancel>,
     /// Set for a run without a thread of its own.

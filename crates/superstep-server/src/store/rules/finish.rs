@@ -2,16 +2,16 @@ use super::{Changes, Edit, ThreadRows};
 use crate::store::{Ended, RunStatus, Webhook};
 use crate::time::Micros;
 
-/// Ends an attempt of a run, or does nothing if it is not the current one. Returns whether it was.
+/// Ends an attempt of a run, or does nothing if the run was claimed again since. Returns whether it was not.
 pub(in crate::store) fn finish(
     rows: ThreadRows,
     id: &str,
-    attempt: u32,
+    epoch: u64,
     end: Ended,
     now: Micros,
 ) -> (bool, Changes) {
     let is_current = |run: &&crate::store::Run| {
-        run.run_id == id && run.status == RunStatus::Running && run.attempt == attempt
+        run.run_id == id && run.status == RunStatus::Running && run.epoch == epoch
     };
     let Some(mut run) = rows.open.iter().find(is_current).cloned() else {
         return (false, Changes::default());
@@ -20,7 +20,7 @@ pub(in crate::store) fn finish(
     match end {
         Ended::PutBack => {
             run.status = RunStatus::Pending;
-            run.attempt -= 1;
+            run.attempt = run.attempt.saturating_sub(1);
             edit.put_run(run);
         }
         Ended::Over { status, result, thread } => {
@@ -77,15 +77,15 @@ mod tests {
 
     #[test]
     fn a_run_ends_once_and_only_by_its_current_attempt() {
-        for (open, attempt, expected) in [
+        for (open, epoch, expected) in [
             (&[("r", Running)][..], 1, "r:success =interrupted"),
             (&[("r", Running), ("next", Pending)], 1, "r:success =busy"),
             (&[("r", Running)], 2, ""),
             (&[("r", Pending)], 1, ""),
             (&[("other", Running)], 1, ""),
         ] {
-            let (current, changes) = finish(rows(open), "r", attempt, over(), NOW);
-            assert_eq!(shown(&changes), expected, "{open:?}, attempt {attempt}");
+            let (current, changes) = finish(rows(open), "r", epoch, over(), NOW);
+            assert_eq!(shown(&changes), expected, "{open:?}, epoch {epoch}");
             assert_eq!(current, !expected.is_empty());
         }
     }

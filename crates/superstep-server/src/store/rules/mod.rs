@@ -160,6 +160,8 @@ mod tests {
             multitask: Multitask::Enqueue,
             attempt: u32::from(status == RunStatus::Running),
             begun: status == RunStatus::Running,
+            worker: None,
+            epoch: u64::from(status == RunStatus::Running),
             cancel: None,
             stateless: None,
             result: None,

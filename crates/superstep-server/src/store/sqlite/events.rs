@@ -1,10 +1,20 @@
 use rusqlite::{Connection, params};
 
 use super::{Result, failed};
-use crate::store::Stored;
+use crate::store::{RunStatus, Stored};
 use crate::time::Micros;
 
-pub(super) fn append(connection: &Connection, run: &str, new: &[Stored]) -> Result<()> {
+pub(super) fn append(
+    connection: &Connection,
+    run: &str,
+    epoch: Option<u64>,
+    new: &[Stored],
+) -> Result<bool> {
+    let current =
+        super::runs::find(connection, run)?.filter(|run| run.status == RunStatus::Running);
+    if epoch.is_some() && current.map(|run| run.epoch) != epoch {
+        return Ok(false);
+    }
     // A batch whose answer was lost is sent again.
     let sql = "INSERT OR IGNORE INTO server_events (run_id, seq, event, data) VALUES (?, ?, ?, ?)";
     let mut statement = connection.prepare_cached(sql)?;
@@ -12,7 +22,13 @@ pub(super) fn append(connection: &Connection, run: &str, new: &[Stored]) -> Resu
         let seq = i64::try_from(event.seq).map_err(failed)?;
         statement.execute(params![run, seq, event.event, event.data])?;
     }
-    Ok(())
+    Ok(true)
+}
+
+pub(super) fn last(connection: &Connection, run: &str) -> Result<u64> {
+    let sql = "SELECT coalesce(max(seq), 0) FROM server_events WHERE run_id = ?";
+    let last: i64 = connection.prepare_cached(sql)?.query_row([run], |row| row.get(0))?;
+    u64::try_from(last).map_err(failed)
 }
 
 pub(super) fn after(

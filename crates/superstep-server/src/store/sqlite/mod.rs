@@ -11,6 +11,7 @@ mod runs;
 mod sessions;
 mod threads;
 mod webhooks;
+mod workers;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -68,6 +69,7 @@ type Reply = Box<dyn FnOnce(Result<()>) + Send>;
 #[derive(Clone, Debug)]
 pub(crate) struct SqliteStore {
     jobs: mpsc::UnboundedSender<JobBox>,
+    process: Arc<workers::Process>,
     timing: Arc<Timing>,
 }
 
@@ -80,7 +82,7 @@ impl std::fmt::Debug for JobBox {
 }
 
 fn failed(error: impl std::fmt::Display) -> StoreError {
-    StoreError(error.to_string())
+    StoreError::Failed(error.to_string())
 }
 
 impl From<rusqlite::Error> for StoreError {
@@ -98,6 +100,7 @@ impl From<serde_json::Error> for StoreError {
 impl SqliteStore {
     /// Opens the store in this file, beside the checkpoints, or in memory.
     pub(crate) async fn open(file: Option<&Path>) -> Result<Self> {
+        let process = Arc::new(workers::Process::new(file));
         let file = file.map(Path::to_owned);
         let (opened, is_open) = oneshot::channel();
         let (jobs, queue) = mpsc::unbounded_channel();
@@ -113,7 +116,7 @@ impl SqliteStore {
         });
         spawned.map_err(failed)?;
         is_open.await.map_err(|_| failed("its thread died while it was opened"))??;
-        Ok(Self { jobs, timing: Arc::default() })
+        Ok(Self { jobs, process, timing: Arc::default() })
     }
 
     /// Runs a call in a transaction.
@@ -154,6 +157,7 @@ fn connect(file: Option<&Path>) -> Result<Connection> {
     connection.execute_batch(sessions::SCHEMA)?;
     connection.execute_batch(crons::SCHEMA)?;
     connection.execute_batch(webhooks::SCHEMA)?;
+    connection.execute_batch(workers::SCHEMA)?;
     Ok(connection)
 }
 
@@ -289,17 +293,18 @@ impl Store for SqliteStore {
         self.call(|connection| runs::admit(connection, admission))
     }
 
-    fn claim(&self, now: Micros) -> Answer<'_, std::result::Result<Claimed, Option<Micros>>> {
-        self.call(move |connection| runs::claim(connection, now))
+    fn claim(
+        &self,
+        now: Micros,
+        graphs: Vec<String>,
+    ) -> Answer<'_, std::result::Result<Claimed, Option<Micros>>> {
+        let process = self.process.clone();
+        self.call(move |connection| runs::claim(connection, &process.name, now, &graphs))
     }
 
     fn finish(&self, run: &Run, end: Ended) -> Answer<'_, bool> {
         let run = run.clone();
         self.call(move |connection| runs::finish(connection, &run, end))
-    }
-
-    fn recover(&self, attempts_max: u32) -> Answer<'_, usize> {
-        self.call(move |connection| runs::recover(connection, attempts_max))
     }
 
     fn run(&self, thread: Option<&str>, run: &str) -> Answer<'_, Option<Run>> {
@@ -327,9 +332,14 @@ impl Store for SqliteStore {
         self.call(runs::load)
     }
 
-    fn append(&self, run: &str, new: Vec<Stored>) -> Answer<'_, ()> {
+    fn append(&self, run: &str, epoch: Option<u64>, new: Vec<Stored>) -> Answer<'_, bool> {
         let run = run.to_owned();
-        self.call(move |connection| events::append(connection, &run, &new))
+        self.call(move |connection| events::append(connection, &run, epoch, &new))
+    }
+
+    fn last_event(&self, run: &str) -> Answer<'_, u64> {
+        let run = run.to_owned();
+        self.call(move |connection| events::last(connection, &run))
     }
 
     fn events(&self, run: &str, after: u64, limit: usize) -> Answer<'_, Vec<Stored>> {

@@ -74,38 +74,49 @@ pub(super) fn admit(connection: &Connection, admission: Admission) -> Result<Adm
 
 pub(super) fn claim(
     connection: &Connection,
+    worker: &str,
     now: Micros,
+    graphs: &[String],
 ) -> Result<std::result::Result<Claimed, Option<Micros>>> {
-    let sql = "SELECT body FROM server_runs AS run WHERE status = 'pending' AND created_at <= ?
+    let sql = "SELECT body FROM server_runs AS run WHERE status = 'pending' AND created_at <= ?1
+        AND json_extract(body, '$.graph_id') IN (SELECT value FROM json_each(?2))
         AND NOT EXISTS (SELECT 1 FROM server_runs AS other
             WHERE other.thread_id = run.thread_id AND other.status = 'running')
         ORDER BY created_at, rowid LIMIT 2";
-    let mut ready = many(connection, sql, [now.0])?.into_iter();
+    let graphs = text(&graphs)?;
+    let mut ready = many(connection, sql, params![now.0, graphs])?.into_iter();
     let Some(run) = ready.next() else {
         let sql =
-            "SELECT min(created_at) FROM server_runs WHERE status = 'pending' AND created_at > ?";
+            "SELECT min(created_at) FROM server_runs WHERE status = 'pending' AND created_at > ?1
+                AND json_extract(body, '$.graph_id') IN (SELECT value FROM json_each(?2))";
         let next: Option<i64> =
-            connection.prepare_cached(sql)?.query_row([now.0], |row| row.get(0))?;
+            connection.prepare_cached(sql)?.query_row(params![now.0, graphs], |row| row.get(0))?;
         return Ok(Err(next.map(Micros)));
     };
-    let claimed = rules::claim(run, ready.next().is_some(), now);
+    let claimed = rules::claim(run, worker, ready.next().is_some(), now);
     put(connection, &claimed.run)?;
     Ok(Ok(claimed))
 }
 
 pub(super) fn finish(connection: &Connection, run: &Run, end: Ended) -> Result<bool> {
     let rows = load_thread(connection, &run.thread_id)?;
-    let (current, changes) = rules::finish(rows, &run.run_id, run.attempt, end, Micros::now());
+    let (current, changes) = rules::finish(rows, &run.run_id, run.epoch, end, Micros::now());
     apply(connection, &changes)?;
     Ok(current)
 }
 
-pub(super) fn recover(connection: &Connection, attempts_max: u32) -> Result<usize> {
+/// Takes back the runs of processes that are dead.
+pub(super) fn recover(
+    connection: &Connection,
+    is_dead: impl Fn(&str) -> bool,
+    attempts_max: u32,
+) -> Result<usize> {
     let mut count = 0;
     for thread in threads_with(connection, &[RunStatus::Running])? {
         let rows = load_thread(connection, &thread)?;
-        // The file belongs to one process, so whoever began them is gone.
-        let (left, changes) = rules::recover(rows, |_| true, attempts_max, Micros::now());
+        // One without a name is of a version that had the file to itself.
+        let is_dead = |run: &Run| run.worker.as_deref().is_none_or(&is_dead);
+        let (left, changes) = rules::recover(rows, is_dead, attempts_max, Micros::now());
         apply(connection, &changes)?;
         count += left;
     }

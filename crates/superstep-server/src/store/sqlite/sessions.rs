@@ -81,34 +81,3 @@ impl SessionLog for SqliteStore {
         self.call(move |connection| forget(connection, before))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn events(numbers: std::ops::RangeInclusive<u64>) -> Vec<Stored> {
-        let event = |seq| Stored { seq, event: "values".to_owned(), data: "{}".to_owned() };
-        numbers.map(event).collect()
-    }
-
-    #[tokio::test]
-    async fn numbers_go_on_after_events_were_forgotten() {
-        let store = SqliteStore::open(None).await.expect("a store");
-        store.append_session("t", events(1..=3)).await.expect("an answer");
-        store.append_session("t", events(2..=4)).await.expect("an answer");
-        assert_eq!(store.session_events("t", 1, 9).await.expect("an answer"), events(2..=4));
-        let later = Micros::now().plus_seconds(1.0);
-        assert_eq!(store.forget_sessions(later).await.expect("an answer"), 4);
-        assert_eq!(store.session_last("t").await.expect("an answer"), 4);
-        assert_eq!(store.session_last("other").await.expect("an answer"), 0);
-    }
-
-    #[tokio::test]
-    async fn only_the_newest_events_are_kept() {
-        let store = SqliteStore::open(None).await.expect("a store");
-        let all = SESSION_EVENTS_MAX + 5;
-        store.append_session("t", events(1..=all)).await.expect("an answer");
-        let kept = store.session_events("t", 0, 1).await.expect("an answer");
-        assert_eq!(kept[0].seq, 6);
-    }
-}

@@ -1,0 +1,69 @@
+use superstep_postgres::tables::Sql;
+
+use super::rows::{first, put_thread};
+use super::{PostgresStore, Result};
+use crate::store::Thread;
+
+const FIND: &str = "SELECT body FROM server_threads WHERE thread_id = $1";
+
+/// Deletes a thread with all that is kept for it. Runs go before their events: whoever appends some holds the row of the run.
+pub(super) fn delete(thread: &str) -> Vec<Sql> {
+    let sql = "WITH gone AS (DELETE FROM server_runs WHERE thread_id = $1 RETURNING run_id)
+        DELETE FROM server_events WHERE run_id IN (SELECT run_id FROM gone)";
+    let mut all = vec![Sql::new(sql).text(thread)];
+    let tables = [
+        "server_queue",
+        "server_session_events",
+        "server_sessions",
+        "server_crons",
+        "server_threads",
+    ];
+    let of_thread =
+        |table| Sql::new(format!("DELETE FROM {table} WHERE thread_id = $1")).text(thread);
+    all.extend(tables.map(of_thread));
+    all
+}
+
+impl PostgresStore {
+    pub(super) async fn find_thread(&self, id: &str) -> Result<Option<Thread>> {
+        first(&self.tables.read(&Sql::new(FIND).text(id)).await?)
+    }
+
+    pub(super) async fn make_thread(
+        &self,
+        new: &Thread,
+        again: bool,
+    ) -> Result<std::result::Result<Thread, Box<Thread>>> {
+        let mut sql = Vec::from(super::runs::lock(&new.thread_id));
+        sql.push(Sql::new(FIND).text(&new.thread_id));
+        let (transaction, rows) = self.tables.begin(&sql).await?;
+        if let Some(known) = rows.last().map(|rows| first::<Thread>(rows)).transpose()?.flatten() {
+            transaction.commit(&[]).await?;
+            // The answer to the first attempt was lost.
+            let own = again && known.created_at == new.created_at;
+            return Ok(if own { Ok(known) } else { Err(Box::new(known)) });
+        }
+        transaction.commit(&[put_thread(new)?]).await?;
+        Ok(Ok(new.clone()))
+    }
+
+    pub(super) async fn change_thread(
+        &self,
+        id: &str,
+        change: Box<dyn FnOnce(&mut Thread) + Send>,
+    ) -> Result<Option<Thread>> {
+        let mut sql = Vec::from(super::runs::lock(id));
+        sql.push(Sql::new(FIND).text(id));
+        let sql = &sql;
+        let begun = self.tables.insist(|_| self.tables.begin(sql)).await?;
+        let (transaction, rows) = begun;
+        let Some(mut thread) = rows.last().map(|rows| first::<Thread>(rows)).transpose()?.flatten()
+        else {
+            transaction.commit(&[]).await?;
+            return Ok(None);
+        };
+        change(&mut thread);
+        transaction.commit(&[put_thread(&thread)?]).await?;
+        Ok(Some(thread))
+    }
+}

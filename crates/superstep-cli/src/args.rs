@@ -39,7 +39,7 @@ pub(crate) enum Cmd {
     Demo(DemoArgs),
     /// Serve the graphs of the demo over HTTP, for LangGraph's clients
     #[command(
-        after_help = "Example:\n  superstep --db sqlite:agents.db serve --listen 127.0.0.1:2024\n\nWithout --db, everything is kept in superstep.db. Give --db memory to keep nothing.\nTo serve graphs of your own, write a program with `superstep_server::Server`."
+        after_help = "Example:\n  superstep --db sqlite:agents.db serve --listen 127.0.0.1:2024\n\nWithout --db, everything is kept in superstep.db. Give --db memory to keep nothing.\nAny number of servers may use one PostgreSQL: --db postgres://app@localhost/agents.\nTo serve graphs of your own, write a program with `superstep_server::Server`."
     )]
     Serve(ServeArgs),
     /// List threads with their status, the most recently changed first
@@ -208,6 +208,15 @@ pub(crate) struct ServeArgs {
     /// The number of concurrent runs
     #[arg(long, env = "SUPERSTEP_WORKERS", value_name = "N", default_value_t = 10)]
     pub(crate) workers: usize,
+    /// After how many seconds without a sign of life another process goes on with the runs of this one
+    #[arg(
+        long,
+        env = "SUPERSTEP_LEASE",
+        value_name = "SECONDS",
+        default_value_t = 15,
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
+    pub(crate) lease: u32,
 }
 
 impl Default for DemoArgs {

@@ -3,42 +3,12 @@
 //! their runs.
 #![cfg(unix)]
 
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::TcpStream;
-
-use serde_json::{Value as Json, json};
+use serde_json::json;
 
 #[path = "world/served.rs"]
 mod served;
 
-/// The lines of an answer, as they come, without its head.
-fn ask(
-    url: &str,
-    method: &str,
-    path: &str,
-    last: Option<&str>,
-    body: &str,
-) -> impl Iterator<Item = String> + use<> {
-    let address = url.strip_prefix("http://").expect("an address");
-    let mut stream = TcpStream::connect(address).expect("a server");
-    let last = last.map_or_else(String::new, |id| format!("last-event-id: {id}\r\n"));
-    // An answer of the older version ends with its connection, and has no chunks.
-    write!(
-        stream,
-        "{method} {path} HTTP/1.0\r\nhost: {address}\r\ncontent-type: application/json\r\n{last}content-length: {}\r\n\r\n{body}",
-        body.len()
-    )
-    .expect("a request");
-    let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
-    let status = lines.next().expect("a status");
-    assert!(status.contains(" 200 "), "{status}");
-    lines.skip_while(|line| !line.is_empty()).skip(1)
-}
-
-fn json_of(lines: impl Iterator<Item = String>) -> Json {
-    let text: String = lines.collect();
-    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
-}
+use served::{ask, json_of};
 
 /// The ids of events and their names.
 fn events(lines: impl Iterator<Item = String>, most: usize) -> Vec<(String, String)> {

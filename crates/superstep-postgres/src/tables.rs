@@ -127,12 +127,12 @@ pub struct Tables {
     db: Db,
 }
 
+#[doc(hidden)]
 impl PostgresSaver {
     /// Tables that these steps make. Each step is taken once; `table` counts them.
     ///
     /// # Errors
     /// The server cannot be reached or refuses, or more steps have been taken than there are.
-    #[doc(hidden)]
     pub async fn tables(&self, table: &str, steps: &[&str]) -> Result<Tables, Error> {
         let first = format!("CREATE TABLE IF NOT EXISTS {table} (v INTEGER PRIMARY KEY)");
         let db = self.db();

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use superstep::checkpoint::{AnyCheckpointer, AnyStore};
@@ -12,7 +13,7 @@ use uuid::Uuid;
 use crate::error::{ApiError, ApiResult};
 use crate::events::{Active, Feed, Hub};
 use crate::metrics::Metrics;
-use crate::store::{Assistant, Cancel, Run, Store, StoreError, Thread};
+use crate::store::{Assistant, Cancel, News, Run, Store, StoreError, Thread};
 use crate::time::Micros;
 use crate::webhooks;
 
@@ -28,6 +29,8 @@ pub(crate) struct App {
     pub(crate) hub: Hub,
     /// Tells workers that a run may be ready.
     pub(crate) wake: Arc<Notify>,
+    /// How many workers wait for a run.
+    pub(crate) free: AtomicUsize,
     /// Tells what fires crons that one of them may be due earlier.
     pub(crate) cron_wake: Arc<Notify>,
     /// Tells what sends webhooks that there may be one.
@@ -52,6 +55,9 @@ const ATTEMPTS_MAX: u32 = 3;
 /// Why a run is told to stop, as its control knows it.
 pub(crate) const SHUTDOWN: &str = "shutdown";
 
+/// Why a run is told to stop that this process must not go on with.
+pub(crate) const LOST: &str = "the lease is lost";
+
 pub(crate) fn cancel_reason(action: Cancel) -> &'static str {
     match action {
         Cancel::Interrupt => "cancel: interrupt",
@@ -68,6 +74,7 @@ impl App {
     pub(crate) fn stop(&self) {
         self.stopping.send_replace(true);
         self.hub.drain_all(SHUTDOWN);
+        self.hub.let_go_of_others();
         self.wake.notify_waiters();
         self.cron_wake.notify_waiters();
         self.webhook_wake.notify_waiters();
@@ -138,10 +145,19 @@ impl App {
         })
     }
 
-    /// Tells a run of this process to stop.
+    /// A run may be ready. Other processes are told if nobody is free here.
+    pub(crate) fn run_is_ready(&self) {
+        self.wake.notify_one();
+        if self.free.load(Ordering::Relaxed) == 0 || self.is_stopping() {
+            self.store.tell(News::Work);
+        }
+    }
+
+    /// Tells a run to stop, wherever it is.
     pub(crate) fn stop_run(&self, run: &str, action: Cancel) {
-        if let Some(active) = self.hub.get(run) {
-            active.control.stop_now(cancel_reason(action));
+        match self.hub.get(run).filter(|active| active.feed.epoch().is_some()) {
+            Some(active) => active.control.stop_now(cancel_reason(action)),
+            None => self.store.tell(News::Run(run.to_owned())),
         }
     }
 
@@ -150,6 +166,7 @@ impl App {
         if let Some(active) = self.hub.remove(run) {
             active.feed.end(serde_json::json!({}));
         }
+        self.store.tell(News::Run(run.to_owned()));
     }
 }
 

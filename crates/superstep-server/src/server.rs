@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use axum::Router;
@@ -302,6 +303,7 @@ impl Server {
             store,
             hub: Hub::default(),
             wake: Arc::new(Notify::new()),
+            free: AtomicUsize::new(0),
             cron_wake: Arc::new(Notify::new()),
             webhook_wake: Arc::new(Notify::new()),
             webhooks,

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use superstep_server::{Server, ServerError, Settings, demo};
 
 use crate::args::ServeArgs;
@@ -12,6 +14,7 @@ pub(crate) async fn serve(db: Option<&str>, args: ServeArgs) -> Result<(), Fail>
     settings.listen = args.listen;
     settings.api_keys = args.api_key;
     settings.workers = args.workers;
+    settings.lease = Duration::from_secs(args.lease.into());
     let graphs = demo::graphs().map_err(Fail::new)?;
     let server =
         graphs.into_iter().fold(Server::new(), |server, (name, graph)| server.graph(name, graph));

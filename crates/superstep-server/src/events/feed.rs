@@ -5,7 +5,9 @@
 //! seen what a crash takes back.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use serde_json::Value as Json;
 use tokio::sync::watch;
@@ -16,6 +18,10 @@ use crate::store::{Store, StoreError, Stored};
 /// How many events stay in memory, and how many of them leave it at a time.
 const WINDOW: usize = 512;
 const SPILL: usize = 256;
+/// How long events of a resumable run wait for others before they are stored together.
+const FLUSH_AFTER: Duration = Duration::from_millis(5);
+/// How long those of other runs do, whose own readers have seen them already.
+const FLUSH_FOLLOWED_AFTER: Duration = Duration::from_millis(20);
 /// How many events a reader takes at a time, and holds while it stalls.
 const PAGE: usize = 32;
 
@@ -26,6 +32,8 @@ pub(crate) struct Feed {
     log: Log,
     /// Whether events are stored before they are shown.
     resumable: bool,
+    /// Set once the run is stored.
+    admitted: AtomicBool,
     state: Mutex<State>,
     grown: watch::Sender<Length>,
 }
@@ -36,8 +44,10 @@ struct State {
     last: u64,
     /// The claim of the run that this process drives.
     epoch: Option<u64>,
-    /// Not yet stored, so not yet shown.
+    /// Not yet stored, and not yet shown if the feed is resumable.
     staged: Vec<Frame>,
+    /// All events are stored, because other processes show them, too.
+    store_all: bool,
     /// The newest events, up to the one with the number that is shown.
     window: VecDeque<Arc<Frame>>,
     /// What `wait` and `join` answer.
@@ -62,7 +72,13 @@ impl Feed {
     }
 
     fn on(log: Log, resumable: bool) -> Arc<Self> {
-        Arc::new(Self { log, resumable, state: Mutex::default(), grown: watch::Sender::default() })
+        Arc::new(Self {
+            log,
+            resumable,
+            admitted: AtomicBool::new(false),
+            state: Mutex::default(),
+            grown: watch::Sender::default(),
+        })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -74,20 +90,53 @@ impl Feed {
         self.state().epoch = Some(epoch);
     }
 
+    /// The claim of the run that this process drives, if it does.
+    pub(crate) fn epoch(&self) -> Option<u64> {
+        self.state().epoch
+    }
+
+    /// The run is stored.
+    pub(crate) fn admitted(&self) {
+        self.admitted.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_admitted(&self) -> bool {
+        self.admitted.load(Ordering::Relaxed)
+    }
+
+    /// Stores all events from now on: other processes show them, too.
+    pub(crate) fn store_all(&self) {
+        self.state().store_all = true;
+    }
+
+    /// How long events wait for others, to be stored together; nothing if nobody waits for what tells of the state.
+    pub(crate) fn patience(&self, tells_of_state: bool) -> Option<Duration> {
+        match self.resumable {
+            true if tells_of_state => None,
+            true => Some(FLUSH_AFTER),
+            false => Some(FLUSH_FOLLOWED_AFTER),
+        }
+    }
+
     /// Goes on after the events that are stored: those of an earlier attempt, or of another process.
     pub(crate) async fn take_up(&self) -> Result<(), StoreError> {
         let last = self.log.last().await?;
+        self.advance(last);
+        Ok(())
+    }
+
+    /// Goes on after the events that are stored, the last of which has this number.
+    pub(crate) fn advance(&self, last: u64) {
         {
             let mut state = self.state();
             if last <= state.last {
-                return Ok(());
+                return;
             }
             state.last = last;
             // What came from elsewhere is read from the store, and so is what was before it.
             state.window.clear();
         }
         self.grown.send_modify(|length| length.shown = last);
-        Ok(())
     }
 
     /// The number of the last event that is shown.
@@ -112,16 +161,20 @@ impl Feed {
                 (epoch, Vec::new(), state.staged.len() >= SPILL)
             } else {
                 let shown = frame.seq;
+                if state.store_all {
+                    state.staged.push(frame.clone());
+                }
+                let full = state.staged.len() >= SPILL;
                 state.window.push_back(Arc::new(frame));
                 let spill = if state.window.len() > WINDOW { SPILL } else { 0 };
                 let spilled: Vec<_> = state.window.iter().take(spill).cloned().collect();
                 drop(state);
                 self.grown.send_modify(|length| length.shown = shown);
-                (epoch, spilled, false)
+                (epoch, spilled, full)
             }
         };
         if full {
-            return self.flush().await;
+            self.flush().await?;
         }
         if !spilled.is_empty() {
             let count = spilled.len();
@@ -137,24 +190,48 @@ impl Feed {
         !self.state().staged.is_empty()
     }
 
+    /// What waits to be stored. Whoever stores it says so with [`stored`](Self::stored).
+    pub(crate) fn staged(&self) -> Vec<Frame> {
+        self.state().staged.clone()
+    }
+
+    /// Forgets what waits to be stored: another process goes on, with the next number that is stored.
+    pub(crate) fn forget_staged(&self) {
+        let mut state = self.state();
+        let staged = u64::try_from(std::mem::take(&mut state.staged).len()).unwrap_or(0);
+        state.last = state.last.saturating_sub(staged);
+    }
+
     /// Stores what waits, and shows it.
     pub(crate) async fn flush(&self) -> Result<(), StoreError> {
         let (epoch, staged) = {
             let state = self.state();
             (state.epoch, state.staged.clone())
         };
-        let Some(shown) = staged.last().map(|frame| frame.seq) else { return Ok(()) };
+        if staged.is_empty() {
+            return Ok(());
+        }
         self.log.append(epoch, staged.clone()).await?;
+        self.stored(staged);
+        Ok(())
+    }
+
+    /// Shows what waited, and is stored now.
+    pub(crate) fn stored(&self, staged: Vec<Frame>) {
+        let Some(shown) = staged.last().map(|frame| frame.seq) else { return };
+        self.log.tell(self.state().store_all);
         {
             let mut state = self.state();
             state.staged.drain(..staged.len());
+            if !self.resumable {
+                return;
+            }
             state.window.extend(staged.into_iter().map(Arc::new));
             while state.window.len() > WINDOW {
                 state.window.pop_front();
             }
         }
         self.grown.send_modify(|length| length.shown = shown);
-        Ok(())
     }
 
     /// The run is over, with this result; or, without one, another process goes on with it.

@@ -94,6 +94,38 @@ impl Hub {
         session
     }
 
+    /// The ids of all runs.
+    pub(crate) fn runs(&self) -> Vec<String> {
+        lock(&self.runs).keys().cloned().collect()
+    }
+
+    /// Ends the streams of runs that this process does not drive: another one goes on with them.
+    pub(crate) fn let_go_of_others(&self) {
+        lock(&self.runs).retain(|_, active| {
+            let is_own = active.feed.epoch().is_some();
+            if !is_own {
+                active.feed.end(None);
+            }
+            is_own
+        });
+    }
+
+    /// Tells the runs that this process drives to stop where they are.
+    pub(crate) fn stop_own(&self, reason: &str) {
+        for active in lock(&self.runs).values().filter(|active| active.feed.epoch().is_some()) {
+            active.control.stop_now(reason);
+        }
+    }
+
+    /// The session of a thread, if it has readers here or a run.
+    pub(crate) fn open_session(&self, thread: &str) -> Option<Arc<Session>> {
+        lock(&self.sessions).of.get(thread).and_then(Weak::upgrade)
+    }
+
+    pub(crate) fn open_sessions(&self) -> Vec<Arc<Session>> {
+        lock(&self.sessions).of.values().filter_map(Weak::upgrade).collect()
+    }
+
     /// Whether the session of a thread has readers here, or a run.
     pub(crate) fn has_session(&self, thread: &str) -> bool {
         lock(&self.sessions).of.get(thread).is_some_and(|session| session.strong_count() > 0)

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::store::{Store, StoreError, Stored};
+use crate::store::{News, Store, StoreError, Stored};
 
 /// The stored events of one feed.
 #[derive(Clone)]
@@ -40,6 +40,15 @@ impl Log {
                 false => Err(StoreError::Superseded),
             },
             Of::Session(thread) => self.store.append_session(thread, events).await,
+        }
+    }
+
+    /// Tells other processes that there are events, if they want to know.
+    pub(super) fn tell(&self, is_followed: bool) {
+        match &self.of {
+            Of::Run(run) if is_followed => self.store.tell(News::Run(run.clone())),
+            Of::Run(_) => {}
+            Of::Session(thread) => self.store.tell(News::Session(thread.clone())),
         }
     }
 

@@ -10,7 +10,7 @@ use super::messages::Messages;
 use super::session::Session;
 use super::tools::Tools;
 use crate::app::App;
-use crate::store::{Ended, Run, RunStatus, StoreError, ThreadStatus};
+use crate::store::{Ended, Run, RunStatus, StoreError, Stored, ThreadStatus};
 use crate::wire::{message_metadata, task_with_metadata};
 
 /// What a run must be asked for so that all channels have their events.
@@ -192,11 +192,12 @@ impl Publisher {
         self.session.flush().await
     }
 
-    /// Tells how the run ended, once that is stored.
-    pub(crate) async fn end(&mut self, ended: &Ended) -> Told {
+    /// What tells how the run ended, and what else waits to be stored. It is stored with the end of the run: the next run of
+    /// the thread may begin in another process in the same moment, with the next number.
+    pub(crate) async fn end(&mut self, ended: &Ended) -> Result<Vec<Stored>, StoreError> {
         let rolled_back = "the run was rolled back by a request";
         let (word, error) = match ended {
-            Ended::PutBack => return self.flush().await,
+            Ended::PutBack => return Ok(self.session.staged()),
             Ended::Over { status: RunStatus::Error, thread, .. } => {
                 ("failed", thread.error["message"].as_str())
             }
@@ -223,14 +224,27 @@ impl Publisher {
             self.session.push("values", None, &[], &values).await?;
         }
         self.session.forget_graphs();
-        self.flush().await
+        Ok(self.session.staged())
+    }
+
+    /// Forgets what waits: the run is deleted, or another process drives it.
+    pub(crate) fn give_up(&self) {
+        self.session.forget_staged();
+    }
+
+    /// Shows how the run ended, once that is stored.
+    pub(crate) fn ended(&self, told: Vec<Stored>) {
+        self.session.stored(told);
     }
 }
 
 /// Tells that a run ended because the server failed, when its publisher is gone.
 pub(crate) async fn publish_failure(app: &App, run: &Run, ended: &Ended) -> Told {
     match Publisher::open(app, run).await? {
-        Some(mut publisher) => publisher.end(ended).await,
+        Some(mut publisher) => {
+            publisher.end(ended).await?;
+            publisher.flush().await
+        }
         None => Ok(()),
     }
 }

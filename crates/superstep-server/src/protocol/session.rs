@@ -10,7 +10,7 @@ use super::entry::Entry;
 use super::subscription::Filter;
 use crate::app::{App, stopped};
 use crate::events::{Feed, FeedReader, HEARTBEAT};
-use crate::store::{Store, StoreError};
+use crate::store::{Store, StoreError, Stored};
 
 /// The session of one thread.
 pub(crate) struct Session {
@@ -35,6 +35,27 @@ impl Session {
         let session = app.hub.session(thread, || Self::new(thread, app.store.clone()));
         session.feed.take_up().await?;
         Ok(session)
+    }
+
+    /// Takes up what other processes have written to the log.
+    pub(crate) async fn catch_up(&self) -> Result<(), StoreError> {
+        self.feed.take_up().await
+    }
+
+    /// What waits to be stored.
+    pub(super) fn staged(&self) -> Vec<Stored> {
+        self.feed.staged()
+    }
+
+    /// Forgets what waits: another process drives the run.
+    pub(super) fn forget_staged(&self) {
+        self.feed.forget_staged();
+        self.forget_graphs();
+    }
+
+    /// Shows what waited, and is stored now.
+    pub(super) fn stored(&self, staged: Vec<Stored>) {
+        self.feed.stored(staged);
     }
 
     /// The number of the last event.

@@ -11,17 +11,14 @@ use superstep::{
 };
 use tokio::time::Instant;
 
-use crate::app::{App, SHUTDOWN, cancel_reason};
+use crate::app::{App, LOST, SHUTDOWN, cancel_reason};
 use crate::events::{Active, Feed};
 use crate::protocol::{MODES, Publisher, publish_failure};
 use crate::store::records::ThreadEnd;
 use crate::store::{
-    Cancel, Claimed, Ended, OnCompletion, Run, RunStatus, StoreError, ThreadStatus,
+    Cancel, Claimed, Ended, News, OnCompletion, Run, RunStatus, StoreError, ThreadStatus,
 };
 use crate::wire::{CheckpointArg, Frames, Object, engine_modes, interrupts_json};
-
-/// How long events of a resumable run wait for others before they are stored together.
-const FLUSH_AFTER: Duration = Duration::from_millis(5);
 
 /// How long a worker waits when the store does not answer.
 const STORE_DOWN: Duration = Duration::from_secs(1);
@@ -36,26 +33,35 @@ pub(super) async fn execute(app: Arc<App>, claimed: Claimed) {
     let mut publisher = None;
     let ended = match attempt(&app, &run, &active, again, &mut publisher).await {
         Ok(ended) => ended,
-        Err(StoreError::Superseded) => return let_go(&app, &run, &active),
+        Err(StoreError::Superseded) => return let_go(&app, &run, &active, publisher.as_ref()),
         Err(error) => {
             tracing::error!(run = %run.run_id, %error, "the events of a run could not be stored");
             Ended::PutBack
         }
     };
+    let told_of = match &mut publisher {
+        Some(publisher) => publisher.end(&ended).await.unwrap_or_else(|error| {
+            tracing::error!(run = %run.run_id, %error, "the session of a thread is not told of the end of a run");
+            Vec::new()
+        }),
+        None => Vec::new(),
+    };
     let result = result_of(&ended);
     // Nobody is told of an end that is not stored.
     let told = loop {
-        match app.store.finish(&run, ended.clone()).await {
+        match app.store.finish(&run, ended.clone(), told_of.clone()).await {
             Ok(true) => {
                 count(&app, &ended);
-                if let Some(publisher) = &mut publisher
-                    && let Err(error) = publisher.end(&ended).await
-                {
-                    tracing::error!(run = %run.run_id, %error, "the session of a thread was not told of the end of a run");
+                if let Some(publisher) = &publisher {
+                    publisher.ended(told_of);
                 }
                 break result;
             }
+            Ok(false) if is_elsewhere(&app, &run).await => {
+                return let_go(&app, &run, &active, publisher.as_ref());
+            }
             Ok(false) => {
+                publisher.iter().for_each(Publisher::give_up);
                 tracing::warn!(run = %run.run_id, "a run was deleted, or ended by somebody else");
                 break Some(json!({}));
             }
@@ -70,13 +76,23 @@ pub(super) async fn execute(app: Arc<App>, claimed: Claimed) {
     };
     active.feed.end(told);
     app.hub.remove(&run.run_id);
+    if app.store.has_others() {
+        app.store.tell(News::Run(run.run_id.clone()));
+    }
     app.webhook_wake.notify_one();
     // The next run of the thread may be ready now.
-    app.wake.notify_one();
+    app.run_is_ready();
+}
+
+/// Whether another process has taken over the run.
+async fn is_elsewhere(app: &App, run: &Run) -> bool {
+    let now = app.store.run(None, &run.run_id).await;
+    now.is_ok_and(|now| now.is_some_and(|now| now.epoch != run.epoch || !now.status.is_over()))
 }
 
 /// Another process drives the run. What this one did since is refused by the store, and its readers are to come back.
-fn let_go(app: &App, run: &Run, active: &Active) {
+fn let_go(app: &App, run: &Run, active: &Active, publisher: Option<&Publisher>) {
+    publisher.into_iter().for_each(Publisher::give_up);
     tracing::warn!(run = %run.run_id, "another process has taken over a run");
     active.feed.end(None);
     app.hub.remove(&run.run_id);
@@ -97,7 +113,7 @@ pub(super) async fn give_up(app: &App, run: &Run) {
     let end = thread_end(ThreadStatus::Error, None, Object::new(), error.clone());
     let result = json!({ "__error__": error });
     let over = Ended::Over { status: RunStatus::Error, result: result.clone(), thread: end };
-    let told = match app.store.finish(run, over.clone()).await {
+    let told = match app.store.finish(run, over.clone(), Vec::new()).await {
         Ok(true) => {
             count(app, &over);
             publish_failure(app, run, &over).await
@@ -131,6 +147,9 @@ async fn attempt(
 ) -> Result<Ended, StoreError> {
     let Active { feed, control, .. } = active;
     feed.drive(run.epoch);
+    if run.followed && app.store.has_others() {
+        feed.store_all();
+    }
     if again {
         feed.take_up().await?;
     }
@@ -181,7 +200,7 @@ async fn attempt(
             let end = thread_end(ThreadStatus::Interrupted, values, interrupts, Json::Null);
             over(RunStatus::Success, result, end)
         }
-        Outcome::Drained(reason) if &*reason == SHUTDOWN => Ended::PutBack,
+        Outcome::Drained(reason) if [SHUTDOWN, LOST].contains(&&*reason) => Ended::PutBack,
         Outcome::Drained(_) => {
             let error = json!({ "error": "UserInterrupt", "message": "the run was cancelled by a request" });
             let state = latest.state(true).await.ok();
@@ -337,13 +356,18 @@ async fn drive(
                 if let Some(publisher) = publisher {
                     publisher.event(&event).await?;
                 }
-                if tells_of_state(&event) {
+                let told = publisher.as_ref().is_some_and(Publisher::has_staged);
+                let of_state = tells_of_state(&event);
+                match feed.patience(of_state) {
+                    _ if !told && !feed.has_staged() => {}
+                    Some(wait) if !(told && of_state) => {
+                        flush_at = flush_at.or_else(|| Some(Instant::now() + wait));
+                    }
                     // The checkpoint is on its way to storage. What it follows from must not come later than it need.
-                    flush(feed, publisher).await?;
-                    flush_at = None;
-                } else if feed.has_staged() || publisher.as_ref().is_some_and(Publisher::has_staged)
-                {
-                    flush_at = flush_at.or_else(|| Some(Instant::now() + FLUSH_AFTER));
+                    _ => {
+                        flush(feed, publisher).await?;
+                        flush_at = None;
+                    }
                 }
             }
             Some(Err(error)) => return Ok(Err(error)),
@@ -463,6 +487,8 @@ mod tests {
             begun: false,
             worker: None,
             epoch: 0,
+            admitted_by: None,
+            followed: false,
             cancel: None,
             stateless: None,
             result: None,

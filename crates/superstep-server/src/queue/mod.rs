@@ -1,9 +1,11 @@
 //! Runs, from the request to their end.
 
 mod execute;
+mod follow;
 mod submit;
 mod worker;
 
 pub(crate) use execute::{graph_of, open_questions};
+pub(crate) use follow::{follow_run, stop_elsewhere, wait_for_end};
 pub(crate) use submit::{admission, cancel, settle_admission, submit};
 pub(crate) use worker::Workers;

@@ -77,7 +77,7 @@ pub(crate) fn admission(
         .into_iter()
         .collect(),
         thread_config: thread_config(request),
-        run: new_run(assistant, request, thread_id, stateless, now),
+        run: new_run(assistant, request, thread_id, stateless, app.store.worker(), now),
         new_thread,
         pending_max: app.pending_max,
     }
@@ -92,9 +92,10 @@ pub(crate) fn settle_admission(
 ) -> ApiResult<(Run, Active)> {
     let refusal = match admitted {
         Admitted::Stored { run, stop, dropped } => {
+            active.feed.admitted();
             stop.iter().for_each(|(run, action)| app.stop_run(run, *action));
             dropped.iter().for_each(|run| app.drop_run(run));
-            app.wake.notify_one();
+            app.run_is_ready();
             return Ok((*run, active));
         }
         Admitted::NoThread => ApiError::not_found("the thread of the run is gone"),
@@ -123,6 +124,7 @@ fn new_run(
     request: &RunRequest,
     thread_id: String,
     stateless: Option<OnCompletion>,
+    worker: &str,
     now: Micros,
 ) -> Run {
     let run_id = Uuid::now_v7().to_string();
@@ -161,6 +163,8 @@ fn new_run(
         begun: false,
         worker: None,
         epoch: 0,
+        admitted_by: Some(worker.to_owned()),
+        followed: false,
         cancel: None,
         stateless,
         result: None,
@@ -169,16 +173,15 @@ fn new_run(
 }
 
 /// Cancels runs. Returns those that were running, which end soon.
-pub(crate) async fn cancel(app: &App, which: Which, action: Cancel) -> ApiResult<Vec<Active>> {
+pub(crate) async fn cancel(app: &App, which: Which, action: Cancel) -> ApiResult<Vec<String>> {
     let cancelled = app.store.cancel(which, action).await?;
     if cancelled.pending.is_empty() && cancelled.running.is_empty() {
         return Err(ApiError::not_found(
             "no run to cancel: none of them is pending or running on this thread",
         ));
     }
-    let running = cancelled.running.iter().filter_map(|run| app.hub.get(run)).collect();
     cancelled.running.iter().for_each(|run| app.stop_run(run, action));
     cancelled.pending.iter().for_each(|run| app.drop_run(run));
-    app.wake.notify_one();
-    Ok(running)
+    app.run_is_ready();
+    Ok(cancelled.running)
 }

@@ -1,6 +1,7 @@
 //! Workers: each takes a run, drives it to its end, and takes the next.
 
 use std::pin::pin;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -8,7 +9,8 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::execute::{execute, give_up};
-use crate::app::App;
+use super::follow::follow;
+use crate::app::{App, LOST};
 use crate::crons::run_crons;
 use crate::time::Micros;
 use crate::webhooks::run_webhooks;
@@ -27,6 +29,7 @@ impl Workers {
     pub(crate) fn start(app: &Arc<App>, count: usize) -> Self {
         let mut alive = JoinSet::new();
         alive.spawn(stay_alive(Arc::downgrade(app)));
+        alive.spawn(follow(Arc::downgrade(app)));
         let mut workers = JoinSet::new();
         for _ in 0..count {
             workers.spawn(work(Arc::downgrade(app), app.wake.clone()));
@@ -45,15 +48,24 @@ impl Workers {
 /// Says that this process lives, and goes on with the runs of those that do not.
 async fn stay_alive(app: Weak<App>) {
     let mut beat_at = Instant::now();
+    let mut heard_of = Instant::now();
     loop {
         let Some(alive) = app.upgrade() else { return };
         let lease = alive.lease;
-        // Whoever is late has been taken for dead already, so what follows a lost beat is the next one.
-        if Instant::now() >= beat_at {
-            beat_at = Instant::now() + lease / 3;
-            if let Err(error) = alive.store.beat(lease).await {
-                tracing::error!(%error, "it could not be said that this process lives");
+        let now = Instant::now();
+        if now >= beat_at {
+            beat_at = now + lease / 3;
+            match tokio::time::timeout(lease / 3, alive.store.beat(lease)).await {
+                Ok(Ok(())) => heard_of = now,
+                Ok(Err(error)) => {
+                    tracing::error!(%error, "it could not be said that this process lives");
+                }
+                Err(_) => tracing::error!("it could not be said in time that this process lives"),
             }
+        }
+        if heard_of.elapsed() >= lease && alive.store.has_others() {
+            // Others take its runs for their own by now. What it did since would be refused.
+            alive.hub.stop_own(LOST);
         }
         match alive.take_back().await {
             Ok(0) => {}
@@ -76,7 +88,7 @@ async fn work(app: Weak<App>, wake: Arc<tokio::sync::Notify>) {
             match alive.store.claim(Micros::now(), alive.graphs.keys().cloned().collect()).await {
                 Ok(Ok(claimed)) => {
                     if claimed.more {
-                        wake.notify_one();
+                        alive.run_is_ready();
                     }
                     let run = claimed.run.clone();
                     // A task of its own, so that a panic does not end the worker. It ends with the worker.
@@ -97,10 +109,14 @@ async fn work(app: Weak<App>, wake: Arc<tokio::sync::Notify>) {
                     Some(STORE_DOWN)
                 }
             };
+        alive.free.fetch_add(1, Ordering::Relaxed);
         drop(alive);
         match wait {
             Some(wait) => drop(tokio::time::timeout(wait, woken).await),
             None => woken.await,
+        }
+        if let Some(alive) = app.upgrade() {
+            alive.free.fetch_sub(1, Ordering::Relaxed);
         }
     }
 }

@@ -132,10 +132,10 @@ pub(super) async fn remove(state: State, Path((thread, run)): Path<(String, Stri
     let (thread, run) = (id_in_path("thread", &thread)?, id_in_path("run", &run)?);
     let deleted = state.store.delete_run(&thread, &run).await?;
     let deleted = deleted.ok_or_else(|| ApiError::no_run(&run))?;
-    match (deleted.status, state.hub.get(&run)) {
-        (RunStatus::Running, Some(active)) => {
+    match deleted.status {
+        RunStatus::Running => {
             state.stop_run(&run, Cancel::Rollback);
-            active.feed.result().await;
+            queue::wait_for_end(&state, &run).await?;
         }
         _ => state.drop_run(&run),
     }
@@ -165,8 +165,8 @@ pub(super) async fn cancel(
     if !wait {
         return Ok(with_locations(StatusCode::ACCEPTED.into_response(), &place, None));
     }
-    for active in running {
-        active.feed.result().await;
+    for run in running {
+        queue::wait_for_end(&state, &run).await?;
     }
     Ok(with_locations(json(json!({})), &place, Some(&format!("{place}/join"))))
 }

@@ -222,7 +222,7 @@ async fn open(app: &App, run: Run) -> ApiResult<(Run, Option<Active>)> {
         None => match app.store.run(Some(&run.thread_id), &run.run_id).await? {
             Some(now) if now.status.is_over() => Ok((now, None)),
             Some(now) => {
-                let active = app.active(&now);
+                let active = queue::follow_run(app, &now).await?;
                 // It may have ended before it was added, and then nobody would end its feed.
                 match app.store.run(Some(&now.thread_id), &now.run_id).await? {
                     Some(now) if !now.status.is_over() => Ok((now, Some(active))),

@@ -11,6 +11,7 @@ use super::operation::{Action, Operation, Resource, delete, get, patch, post};
 use super::{Answer, State, json, no_content, page};
 use crate::app::App;
 use crate::error::{ApiError, ApiResult};
+use crate::queue;
 use crate::store::{Cancel, ListQuery, RunStatus, Thread, ThreadStatus};
 use crate::time::Micros;
 use crate::wire::{
@@ -173,6 +174,7 @@ pub(super) async fn update(
 /// Deletes a thread with all that is stored for it. What runs on it is stopped first.
 async fn remove_thread(app: &App, id: &str) -> ApiResult<()> {
     app.thread(id).await?;
+    queue::stop_elsewhere(app, id).await?;
     let open = app.store.delete_thread(id).await?.ok_or_else(|| ApiError::no_thread(id))?;
     for run in open {
         let active = app.hub.get(&run.run_id).filter(|_| run.status == RunStatus::Running);

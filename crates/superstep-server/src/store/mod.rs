@@ -18,6 +18,7 @@
 #[cfg(test)]
 mod contract;
 mod crons;
+pub(crate) mod news;
 mod postgres;
 pub(crate) mod records;
 mod rules;
@@ -32,6 +33,7 @@ use std::pin::Pin;
 use serde_json::{Map, Value as Json};
 
 pub(crate) use crons::{Cron, Crons, Fired, Firing};
+pub(crate) use news::{News, NewsReader, Others, Progress};
 pub(crate) use postgres::PostgresStore;
 pub(crate) use records::{
     Assistant, Cancel, Claimed, Ended, Multitask, OnCompletion, Run, RunStatus, Thread,
@@ -175,7 +177,7 @@ pub(crate) struct Stored {
 }
 
 /// The server's store. The [module page](self) is its contract.
-pub(crate) trait Store: Crons + SessionLog + Webhooks + WorkerTable {
+pub(crate) trait Store: Crons + Others + SessionLog + Webhooks + WorkerTable {
     /// How often the store was called, and how long its answers took.
     fn timing(&self) -> &Timing;
     /// Whether the store answers.
@@ -220,8 +222,8 @@ pub(crate) trait Store: Crons + SessionLog + Webhooks + WorkerTable {
         graphs: Vec<String>,
     ) -> Answer<'_, Result<Claimed, Option<Micros>>>;
     /// Ends an attempt of a run, as it was claimed, and changes its thread accordingly. Returns whether the run still has the
-    /// epoch of that claim.
-    fn finish(&self, run: &Run, end: Ended) -> Answer<'_, bool>;
+    /// epoch of that claim. The events are appended to the session of its thread, if the thread is still there.
+    fn finish(&self, run: &Run, end: Ended, told: Vec<Stored>) -> Answer<'_, bool>;
     fn run(&self, thread: Option<&str>, run: &str) -> Answer<'_, Option<Run>>;
     fn runs(&self, query: ListQuery) -> Answer<'_, Page<Run>>;
     /// Deletes a run that does not run, with its events. Returns it as it was.

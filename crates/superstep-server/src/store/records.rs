@@ -147,6 +147,12 @@ pub(crate) struct Run {
     /// How often it was claimed. Unlike an attempt, no claim is ever taken back.
     #[serde(default)]
     pub(crate) epoch: u64,
+    /// The process that admitted it.
+    #[serde(default)]
+    pub(crate) admitted_by: Option<String>,
+    /// It has readers in other processes than the one that drives it, or may have.
+    #[serde(default)]
+    pub(crate) followed: bool,
     /// It is to be stopped.
     pub(crate) cancel: Option<Cancel>,
     /// Set for a run without a thread of its own.

@@ -135,6 +135,8 @@ fn run(thread: &str, id: &str, multitask: Multitask, due: i64) -> Run {
         begun: false,
         worker: None,
         epoch: 0,
+        admitted_by: None,
+        followed: false,
         cancel: None,
         stateless: None,
         result: None,

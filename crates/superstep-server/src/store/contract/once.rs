@@ -74,7 +74,7 @@ pub(super) async fn a_webhook_is_taken_once<P: Place>() {
         asks.kwargs.insert("webhook".to_owned(), json!("https://example.com"));
         super::admit(&*stores[0], asks).await;
         let driven = claim_run(&*stores[0]).await.expect("a run");
-        assert!(stores[0].finish(&driven, over()).await.expect("an answer"));
+        assert!(stores[0].finish(&driven, over(), vec![]).await.expect("an answer"));
     }
     let now = Micros::now().plus_seconds(1.0);
     let mut taking = JoinSet::new();
@@ -119,7 +119,7 @@ pub(super) async fn events_are_stored_once_and_in_order<P: Place>() {
     assert_eq!(other.last_event("none").await.expect("an answer"), 0);
     let later = Micros::now().plus_seconds(60.0);
     assert_eq!(store.forget_events(later).await.expect("an answer"), 0, "it is running");
-    assert!(store.finish(&driven, over()).await.expect("an answer"));
+    assert!(store.finish(&driven, over(), vec![]).await.expect("an answer"));
     assert_eq!(other.forget_events(Micros(1)).await.expect("an answer"), 0, "it has just ended");
     assert_eq!(other.forget_events(later).await.expect("an answer"), 5);
 }

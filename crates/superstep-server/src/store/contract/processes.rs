@@ -73,15 +73,15 @@ pub(super) async fn a_superseded_worker_can_neither_write_nor_end_its_run<P: Pla
     assert_eq!(second.take_back(3).await.expect("an answer"), 1);
     // It hangs, and does not know that it is dead.
     assert!(!first.append("r", Some(lost.epoch), vec![event(2)]).await.expect("an answer"));
-    assert!(!first.finish(&lost, over()).await.expect("an answer"));
+    assert!(!first.finish(&lost, over(), vec![]).await.expect("an answer"));
     live(&*second).await;
     let taken = claim_run(&*second).await.expect("a run");
     assert_eq!((taken.attempt, taken.epoch, taken.begun), (2, 2, true));
     assert_eq!(second.last_event("r").await.expect("an answer"), 1);
     assert!(!first.append("r", Some(lost.epoch), vec![event(2)]).await.expect("an answer"));
-    assert!(!first.finish(&lost, over()).await.expect("an answer"));
+    assert!(!first.finish(&lost, over(), vec![]).await.expect("an answer"));
     assert!(second.append("r", Some(taken.epoch), vec![event(2)]).await.expect("an answer"));
-    assert!(second.finish(&taken, over()).await.expect("an answer"));
+    assert!(second.finish(&taken, over(), vec![]).await.expect("an answer"));
     assert!(!second.append("r", Some(taken.epoch), vec![event(3)]).await.expect("an answer"));
     assert_eq!(first.events("r", 0, 9).await.expect("an answer"), [event(1), event(2)]);
 }
@@ -92,7 +92,7 @@ async fn drive_all(store: Arc<dyn Store>) -> Vec<String> {
     while let Some(run) = claim_run(&*store).await {
         let is_mine = store.run(None, &run.run_id).await.expect("an answer").expect("a run");
         assert_eq!(is_mine.worker.as_deref(), Some(store.worker()));
-        assert!(store.finish(&run, over()).await.expect("an answer"), "nobody else has it");
+        assert!(store.finish(&run, over(), vec![]).await.expect("an answer"), "nobody else has it");
         driven.push(run.run_id);
     }
     driven

@@ -19,20 +19,23 @@ pub(super) async fn a_thread_has_one_running_run_and_runs_come_in_order<P: Place
     assert_eq!(claim(store).await, None);
     assert_eq!(store.load().await.expect("an answer"), (2, 2));
     let other = Run { epoch: 7, ..first.clone() };
-    assert!(!store.finish(&other, over()).await.expect("an answer"), "not the current claim");
-    assert!(store.finish(&first, over()).await.expect("an answer"));
+    assert!(
+        !store.finish(&other, over(), vec![]).await.expect("an answer"),
+        "not the current claim"
+    );
+    assert!(store.finish(&first, over(), vec![]).await.expect("an answer"));
     let thread = store.thread("t").await.expect("an answer").expect("a thread");
     assert_eq!((thread.status, &thread.values), (ThreadStatus::Busy, &json!({ "x": 1 })));
     let second = claim_run(store).await.expect("a run");
     assert_eq!(second.run_id, "r2");
-    assert!(store.finish(&second, over()).await.expect("an answer"));
+    assert!(store.finish(&second, over(), vec![]).await.expect("an answer"));
     let next = store.claim(Micros(1_000), vec!["g".to_owned()]).await.expect("an answer");
     assert_eq!(next.expect_err("nothing is due"), Some(Micros(9_000)));
-    assert!(!store.finish(&second, over()).await.expect("an answer"), "a run ends once");
+    assert!(!store.finish(&second, over(), vec![]).await.expect("an answer"), "a run ends once");
     // What is put back is begun again, and that is no attempt.
     let late = store.claim(Micros(9_000), vec!["g".to_owned()]).await.expect("an answer");
     let late = late.expect("it is due").run;
-    assert!(store.finish(&late, crate::store::Ended::PutBack).await.expect("an answer"));
+    assert!(store.finish(&late, crate::store::Ended::PutBack, vec![]).await.expect("an answer"));
     let again = store.claim(Micros(9_000), vec!["g".to_owned()]).await.expect("an answer");
     let again = again.expect("it is due");
     assert_eq!((again.run.attempt, again.run.epoch, again.again), (1, 2, true));
@@ -103,7 +106,10 @@ pub(super) async fn what_is_cancelled_or_deleted_does_not_run<P: Place>() {
     assert_eq!(claim(store).await, None);
     let thread = store.thread("v").await.expect("an answer").expect("a thread");
     assert_eq!(thread.status, ThreadStatus::Idle);
-    assert!(store.finish(&marked, over()).await.expect("an answer"), "a mark takes no claim away");
+    assert!(
+        store.finish(&marked, over(), vec![]).await.expect("an answer"),
+        "a mark takes no claim away"
+    );
 }
 
 pub(super) async fn a_thread_goes_with_all_that_is_kept_for_it<P: Place>() {
@@ -121,5 +127,5 @@ pub(super) async fn a_thread_goes_with_all_that_is_kept_for_it<P: Place>() {
     assert!(store.events("r", 0, 9).await.expect("an answer").is_empty());
     assert_eq!(store.session_last("t").await.expect("an answer"), 0);
     assert_eq!(claim(store).await, None);
-    assert!(!store.finish(&driven, over()).await.expect("an answer"));
+    assert!(!store.finish(&driven, over(), vec![]).await.expect("an answer"));
 }

@@ -8,6 +8,7 @@ mod assistants;
 mod crons;
 mod events;
 mod list;
+mod others;
 mod rows;
 mod runs;
 mod schema;
@@ -22,6 +23,7 @@ use std::time::Instant;
 
 use superstep_postgres::PostgresSaver;
 use superstep_postgres::tables::{Failure, Sql, Tables};
+use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use super::{
@@ -41,6 +43,8 @@ pub(crate) struct PostgresStore {
     tables: Tables,
     /// The name of this process.
     worker: Arc<str>,
+    /// What other processes are told.
+    told: mpsc::UnboundedSender<String>,
     timing: Timing,
 }
 
@@ -50,8 +54,10 @@ impl PostgresStore {
         checkpointer: &PostgresSaver,
     ) -> std::result::Result<Self, superstep::checkpoint::Error> {
         let tables = checkpointer.tables(schema::TABLE, schema::STEPS).await?;
-        let worker = Uuid::now_v7().to_string().into();
-        Ok(Self { tables, worker, timing: Timing::default() })
+        let worker: Arc<str> = Uuid::now_v7().to_string().into();
+        let (told, telling) = mpsc::unbounded_channel();
+        tokio::spawn(others::send(tables.clone(), worker.clone(), telling));
+        Ok(Self { tables, worker, told, timing: Timing::default() })
     }
 
     fn answer<'a, T>(
@@ -197,11 +203,11 @@ impl Store for PostgresStore {
         })
     }
 
-    fn finish(&self, run: &Run, end: Ended) -> Answer<'_, bool> {
+    fn finish(&self, run: &Run, end: Ended, told: Vec<Stored>) -> Answer<'_, bool> {
         let run = run.clone();
         self.answer("store the end of a run", async move {
-            let (run, end) = (&run, &end);
-            self.tables.insist(move |again| self.finish_run(run, end.clone(), again)).await
+            let (run, end, told) = (&run, &end, &*told);
+            self.tables.insist(move |again| self.finish_run(run, end.clone(), told, again)).await
         })
     }
 

@@ -12,7 +12,8 @@ use super::rows::{column, first, number, object, objects, put_run, put_thread, p
 use super::{PostgresStore, Result};
 use crate::store::rules::{self, Changes, ThreadRows};
 use crate::store::{
-    Admission, Admitted, Cancel, Cancelled, Claimed, Cron, Ended, Multitask, Run, RunStatus, Which,
+    Admission, Admitted, Cancel, Cancelled, Claimed, Cron, Ended, Multitask, Run, RunStatus,
+    Stored, Which,
 };
 use crate::time::Micros;
 
@@ -86,14 +87,17 @@ fn put_head(thread: &str) -> Sql {
 fn apply(thread: &str, changes: &Changes) -> Result<Vec<Sql>> {
     let mut sql = Vec::new();
     if let Some(thread) = &changes.delete_thread {
-        sql.extend(super::threads::delete(thread));
+        let keep = changes.kept_end.as_ref().map(|(run, _)| &**run);
+        sql.extend(super::threads::delete(thread, keep));
     }
     if !changes.remove_runs.is_empty() {
         // Whoever appends events holds the row of the run, so it goes first.
-        for table in ["server_runs", "server_events"] {
-            let text = format!("DELETE FROM {table} WHERE run_id = ANY($1)");
-            sql.push(Sql::new(text).texts(changes.remove_runs.clone()));
-        }
+        let of = |table| Sql::new(format!("DELETE FROM {table} WHERE run_id = ANY($1)"));
+        let is_kept =
+            |run: &&String| changes.kept_end.as_ref().is_some_and(|(kept, _)| kept == *run);
+        let forgotten = changes.remove_runs.iter().filter(|run| !is_kept(run)).cloned();
+        sql.push(of("server_runs").texts(changes.remove_runs.clone()));
+        sql.push(of("server_events").texts(forgotten.collect()));
     }
     if let Some(thread) = &changes.put_thread {
         sql.push(put_thread(thread)?);
@@ -107,6 +111,11 @@ fn apply(thread: &str, changes: &Changes) -> Result<Vec<Sql>> {
     for webhook in &changes.webhooks {
         sql.push(put_webhook(webhook, Some(webhook.ended_at))?);
     }
+    if let Some((run, result)) = &changes.kept_end {
+        let keep = "INSERT INTO server_ends (run_id, ended_at, result) VALUES ($1, $2, $3)
+            ON CONFLICT (run_id) DO NOTHING";
+        sql.push(Sql::new(keep).text(run).int(Micros::now().0).text(result.to_string()));
+    }
     if !sql.is_empty() {
         sql.push(put_head(thread));
     }
@@ -115,7 +124,7 @@ fn apply(thread: &str, changes: &Changes) -> Result<Vec<Sql>> {
 
 impl PostgresStore {
     /// Asks a rule what becomes of a thread. `also` is read in the same transaction, before the rule is asked.
-    async fn with_thread<T>(
+    pub(super) async fn with_thread<T>(
         &self,
         thread: &str,
         need: Need,
@@ -227,11 +236,21 @@ impl PostgresStore {
         Ok(Ok(claimed))
     }
 
-    pub(super) async fn finish_run(&self, run: &Run, end: Ended, again: bool) -> Result<bool> {
+    pub(super) async fn finish_run(
+        &self,
+        run: &Run,
+        end: Ended,
+        told: &[Stored],
+        again: bool,
+    ) -> Result<bool> {
         let rule = |rows, _: &[Vec<Row>]| {
-            let (current, changes) =
-                rules::finish(rows, &run.run_id, run.epoch, end, Micros::now());
-            Ok((current, changes, Vec::new()))
+            let now = Micros::now();
+            let (current, changes) = rules::finish(rows, &run.run_id, run.epoch, end, now);
+            let told = match current && changes.delete_thread.is_none() {
+                true => Self::append_to_session(&run.thread_id, told, now)?,
+                false => Vec::new(),
+            };
+            Ok((current, changes, told))
         };
         let need = Need::Some(vec![run.run_id.clone()]);
         let current = self.with_thread(&run.thread_id, need, Vec::new(), rule).await?;

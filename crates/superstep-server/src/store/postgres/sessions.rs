@@ -7,8 +7,9 @@ use crate::store::{Answer, Stored};
 use crate::time::Micros;
 
 impl PostgresStore {
-    async fn append_to_session(&self, thread: &str, new: &[Stored], now: Micros) -> Result<()> {
-        let Some(last) = new.last().map(|event| event.seq) else { return Ok(()) };
+    /// The statements that append events to the session of a thread.
+    pub(super) fn append_to_session(thread: &str, new: &[Stored], now: Micros) -> Result<Vec<Sql>> {
+        let Some(last) = new.last().map(|event| event.seq) else { return Ok(Vec::new()) };
         let insert = "INSERT INTO server_session_events (thread_id, seq, event, data)
             SELECT $1, * FROM unnest($2::bigint[], $3::text[], $4::text[]) ON CONFLICT DO NOTHING";
         let note = "INSERT INTO server_sessions AS session (thread_id, last, updated_at) VALUES ($1, $2, $3)
@@ -22,7 +23,7 @@ impl PostgresStore {
         if oldest > 0 {
             sql.push(Sql::new(trim).text(thread).int(oldest));
         }
-        self.tables.run(&sql).await.map(drop)
+        Ok(sql)
     }
 }
 
@@ -30,7 +31,8 @@ impl SessionLog for PostgresStore {
     fn append_session(&self, thread: &str, new: Vec<Stored>) -> Answer<'_, ()> {
         let thread = thread.to_owned();
         self.answer("store events of a thread", async move {
-            self.append_to_session(&thread, &new, Micros::now()).await
+            let sql = Self::append_to_session(&thread, &new, Micros::now())?;
+            self.tables.run(&sql).await.map(drop)
         })
     }
 

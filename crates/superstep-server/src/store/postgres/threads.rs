@@ -6,11 +6,12 @@ use crate::store::Thread;
 
 const FIND: &str = "SELECT body FROM server_threads WHERE thread_id = $1";
 
-/// Deletes a thread with all that is kept for it. Runs go before their events: whoever appends some holds the row of the run.
-pub(super) fn delete(thread: &str) -> Vec<Sql> {
+/// Deletes a thread with all that is kept for it, except the events of this run. Runs go before their events: whoever appends some holds the row of the run.
+pub(super) fn delete(thread: &str, keep_events: Option<&str>) -> Vec<Sql> {
     let sql = "WITH gone AS (DELETE FROM server_runs WHERE thread_id = $1 RETURNING run_id)
-        DELETE FROM server_events WHERE run_id IN (SELECT run_id FROM gone)";
-    let mut all = vec![Sql::new(sql).text(thread)];
+        DELETE FROM server_events WHERE run_id IN (SELECT run_id FROM gone)
+            AND run_id IS DISTINCT FROM $2";
+    let mut all = vec![Sql::new(sql).text(thread).maybe_text(keep_events.map(str::to_owned))];
     let tables = [
         "server_queue",
         "server_session_events",

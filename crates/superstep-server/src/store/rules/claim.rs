@@ -8,6 +8,7 @@ pub(in crate::store) fn claim(mut run: Run, worker: &str, more: bool, now: Micro
     run.attempt = run.attempt.saturating_add(1);
     run.epoch = run.epoch.saturating_add(1);
     run.worker = Some(worker.to_owned());
+    run.followed |= run.admitted_by.as_deref() != Some(worker);
     run.updated_at = now;
     Claimed { run, again, more }
 }
@@ -27,5 +28,13 @@ mod tests {
         let second = claim(Run { status: RunStatus::Pending, ..first.run }, "v", false, NOW);
         assert_eq!((second.run.attempt, second.again), (2, true));
         assert_eq!((second.run.epoch, second.run.worker.as_deref()), (2, Some("v")));
+    }
+
+    #[test]
+    fn a_run_that_was_admitted_elsewhere_may_have_readers_there() {
+        for (by, followed) in [("here", false), ("elsewhere", true)] {
+            let admitted = Run { admitted_by: Some(by.to_owned()), ..run("r", RunStatus::Pending) };
+            assert_eq!(claim(admitted, "here", false, NOW).run.followed, followed);
+        }
     }
 }

@@ -17,6 +17,9 @@ pub(in crate::store) fn finish(
         return (false, Changes::default());
     };
     let mut edit = Edit::new(rows, now);
+    if let (Ended::Deleted { result, .. }, true) = (&end, run.followed) {
+        edit.changes.kept_end = Some((run.run_id.clone(), result.clone()));
+    }
     match end {
         Ended::PutBack => {
             run.status = RunStatus::Pending;
@@ -108,6 +111,18 @@ mod tests {
             if expected == "r:pending" {
                 assert_eq!(changes.put_runs[0].attempt, 0, "it is no attempt");
             }
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_deleted_run_is_kept_for_readers_elsewhere() {
+        for followed in [false, true] {
+            let mut open = rows(&[("r", Running)]);
+            open.open[0].followed = followed;
+            let (result, thread) = (json!({ "x": 1 }), None);
+            let deleted = Ended::Deleted { status: None, result, thread_too: true, thread };
+            let (_, changes) = finish(open, "r", 1, deleted, NOW);
+            assert_eq!(changes.kept_end.is_some(), followed);
         }
     }
 

@@ -10,7 +10,7 @@ mod claim;
 mod finish;
 mod recover;
 
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use super::records::ThreadEnd;
 use super::{Cancel, Run, RunStatus, Thread, ThreadStatus, Webhook};
@@ -41,6 +41,8 @@ pub(super) struct Changes {
     pub(super) put_runs: Vec<Run>,
     /// What is to be told of runs that ended, due at their end.
     pub(super) webhooks: Vec<Webhook>,
+    /// What a deleted run ended with, which readers in other processes still have to learn. Its events are kept for them.
+    pub(super) kept_end: Option<(String, Json)>,
 }
 
 /// The rows of a thread while a rule changes them.
@@ -162,6 +164,8 @@ mod tests {
             begun: status == RunStatus::Running,
             worker: None,
             epoch: u64::from(status == RunStatus::Running),
+            admitted_by: None,
+            followed: false,
             cancel: None,
             stateless: None,
             result: None,

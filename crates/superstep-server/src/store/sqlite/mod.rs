@@ -7,6 +7,7 @@ mod assistants;
 mod crons;
 mod events;
 mod list;
+mod others;
 mod runs;
 mod sessions;
 mod threads;
@@ -302,9 +303,9 @@ impl Store for SqliteStore {
         self.call(move |connection| runs::claim(connection, &process.name, now, &graphs))
     }
 
-    fn finish(&self, run: &Run, end: Ended) -> Answer<'_, bool> {
+    fn finish(&self, run: &Run, end: Ended, told: Vec<Stored>) -> Answer<'_, bool> {
         let run = run.clone();
-        self.call(move |connection| runs::finish(connection, &run, end))
+        self.call(move |connection| runs::finish(connection, &run, end, &told))
     }
 
     fn run(&self, thread: Option<&str>, run: &str) -> Answer<'_, Option<Run>> {

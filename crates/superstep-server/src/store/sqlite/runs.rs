@@ -1,8 +1,10 @@
 use rusqlite::{Connection, params};
 
-use super::{Result, failed, row, text, threads, webhooks};
+use super::{Result, failed, row, sessions, text, threads, webhooks};
 use crate::store::rules::{self, Changes, ThreadRows};
-use crate::store::{Admission, Admitted, Cancel, Cancelled, Claimed, Ended, Run, RunStatus, Which};
+use crate::store::{
+    Admission, Admitted, Cancel, Cancelled, Claimed, Ended, Run, RunStatus, Stored, Which,
+};
 use crate::time::Micros;
 
 pub(super) fn find(connection: &Connection, id: &str) -> Result<Option<Run>> {
@@ -98,10 +100,18 @@ pub(super) fn claim(
     Ok(Ok(claimed))
 }
 
-pub(super) fn finish(connection: &Connection, run: &Run, end: Ended) -> Result<bool> {
+pub(super) fn finish(
+    connection: &Connection,
+    run: &Run,
+    end: Ended,
+    told: &[Stored],
+) -> Result<bool> {
     let rows = load_thread(connection, &run.thread_id)?;
     let (current, changes) = rules::finish(rows, &run.run_id, run.epoch, end, Micros::now());
     apply(connection, &changes)?;
+    if current && changes.delete_thread.is_none() {
+        sessions::append(connection, &run.thread_id, told, Micros::now())?;
+    }
     Ok(current)
 }
 

@@ -15,7 +15,12 @@ CREATE TABLE IF NOT EXISTS server_session_events (
 ) WITHOUT ROWID;
 ";
 
-fn append(connection: &Connection, thread: &str, new: &[Stored], now: Micros) -> Result<()> {
+pub(super) fn append(
+    connection: &Connection,
+    thread: &str,
+    new: &[Stored],
+    now: Micros,
+) -> Result<()> {
     let Some(last) = new.last().map(|event| event.seq) else { return Ok(()) };
     let sql = "INSERT OR IGNORE INTO server_session_events (thread_id, seq, event, data) VALUES (?, ?, ?, ?)";
     let mut statement = connection.prepare_cached(sql)?;

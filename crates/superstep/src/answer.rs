@@ -2,13 +2,15 @@
 
 mod schema;
 
+use std::time::SystemTime;
+
 use serde::Serialize;
 use superstep_checkpoint::{
     AnyCheckpointer, Blob, Interrupt, InterruptId, Stored, TaskWrites, Value, to_value,
 };
 
-use crate::engine::OpenThread;
 use crate::engine::names::RESUME;
+use crate::engine::{OpenThread, is_due, too_late};
 use crate::error::RunError;
 
 /// Stores the answer to an open question of a thread. Nothing runs: the next run of the thread with
@@ -62,6 +64,7 @@ pub async fn answer(
     let open = asked.open()?;
     let question = choose(&asked.pending, id, "question is open");
     let question = question.map_err(|message| asked.refuse(message))?.clone();
+    in_time(&question).map_err(|message| asked.refuse(message))?;
     check(&question, &value).map_err(|message| asked.refuse(message))?;
     let mut writes = vec![open.claim_with(&question.id, &value)?];
     if let Some(own) = open.own(&question.id) {
@@ -123,6 +126,7 @@ pub async fn replace_answer(
     let answered: Vec<Interrupt> = left.iter().map(|question| question.interrupt.clone()).collect();
     let question = choose(&answered, id, "answer was left that no run has taken");
     let question = question.map_err(|message| asked.refuse(message))?;
+    in_time(question).map_err(|message| asked.refuse(message))?;
     check(question, &value).map_err(|message| asked.refuse(message))?;
     let mut writes = vec![open.claim_with(&question.id, &value)?];
     let answered = left.iter().find(|left| left.interrupt.id == question.id);
@@ -176,6 +180,10 @@ impl Asked {
     }
 }
 
+fn in_time(question: &Interrupt) -> Result<(), String> {
+    if is_due(question, SystemTime::now()) { Err(too_late(&question.id)) } else { Ok(()) }
+}
+
 fn check(question: &Interrupt, value: &Value) -> Result<(), String> {
     let Some(schema) = &question.response_schema else { return Ok(()) };
     schema::check(schema, value).map_err(|why| {
@@ -195,10 +203,15 @@ fn choose<'a>(
         let ids: Vec<_> = questions.iter().map(|question| format!("`{}`", question.id)).collect();
         ids.join(", ")
     };
+    let mut people = questions.iter().filter(|question| !question.is_sleep());
     match (id, questions) {
         (_, []) => Err(format!("no {what}")),
         (None, [one]) => Ok(one),
         (None, several) => {
+            // Tasks that sleep ask nobody.
+            if let (Some(one), None) = (people.next(), people.next()) {
+                return Ok(one);
+            }
             Err(format!("more than one {what} ({}); say which by id: {}", several.len(), ids()))
         }
         (Some(id), _) => questions

@@ -132,7 +132,7 @@ pub mod checkpoint {
 }
 
 pub use answer::{answer, replace_answer};
-pub use engine::{Asking, CheckpointIds, Task};
+pub use engine::{Asking, CheckpointIds, Sleep, Task};
 pub use engine::{BreakAt, CachePolicy, Memory, RetryPolicy, TimeoutPolicy};
 pub use engine::{
     CheckpointInfo, CheckpointRef, Data, DebugEvent, Durability, Event, Interrupted, MessageEvent,
@@ -146,8 +146,9 @@ pub use node::{
     ParentCommand, View,
 };
 pub use run::{
-    AnyEvent, AnyGraph, AnyRun, AnyThread, GetState, History, Input, IntoInput, Request, Run,
-    RunEvents, RunStream, Schemas, SharedRun, Snapshot, StateUpdate, Thread, UpdateState,
+    AnyEvent, AnyGraph, AnyRun, AnyThread, DueRun, DueRuns, GetState, History, Input, IntoInput,
+    Request, Run, RunDue, RunEvents, RunStream, Schemas, SharedRun, Snapshot, StateUpdate, Thread,
+    UpdateState,
 };
 pub use state::State;
 #[cfg(feature = "derive")]

@@ -38,6 +38,7 @@ mod task;
 mod watch;
 
 pub(crate) use drive::claim::OpenThread;
+pub(crate) use drive::clock::{is_due, too_late};
 pub(crate) use drive::driver::{Finish, How, drive};
 pub(crate) use drive::live::Life;
 pub(crate) use drive::opening::{CommandInput, Input, Opening, Resume, value_input};
@@ -65,6 +66,8 @@ pub use task::interrupt::Asking;
 pub(crate) use task::probe::Attempt;
 #[cfg(feature = "testing")]
 pub(crate) use task::probe::Way;
+pub(crate) use task::probe::now;
+pub use task::timer::Sleep;
 pub(crate) use watch::emit::cache_key;
 pub(crate) use watch::sink::{Reader, Sink};
 

@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use crate::engine::drive::run::Context;
-use crate::engine::step::attempt::{End, Ran};
+use crate::engine::step::attempt::{End, TaskResult};
 use crate::engine::task::handle::Task;
 use crate::error::NodeError;
 
@@ -25,11 +25,11 @@ impl Way {
     }
 }
 
-impl<T> From<&Result<Ran<T>, NodeError>> for Way {
-    fn from(ended: &Result<Ran<T>, NodeError>) -> Self {
+impl<T> From<&Result<TaskResult<T>, NodeError>> for Way {
+    fn from(ended: &Result<TaskResult<T>, NodeError>) -> Self {
         match ended {
-            Ok(Ran::Returned(_)) => Self::Returned,
-            Ok(Ran::Suspended(_)) => Self::Stopped,
+            Ok(TaskResult::Returned(_)) => Self::Returned,
+            Ok(TaskResult::Suspended(_)) => Self::Stopped,
             Err(_) => Self::Failed,
         }
     }

@@ -25,8 +25,11 @@ fn with_reference(stages: Vec<stage::Stage>) -> Vec<stage::Stage> {
     let mut stages: Vec<_> =
         stages.into_iter().map(|stage| stage.env("SUPERSTEP_TEST_PYTHON", name.clone())).collect();
     let one = ["--one-split".to_owned()];
-    stages.extend(["sqlite", "postgres"].map(|db| stage::built(stage::handoff(&python, db, &one))));
-    stages.extend(stage::short_fuzz(&python).map(stage::built));
+    stages.extend(
+        ["sqlite", "postgres"]
+            .map(|db| stage::built("conformance", stage::handoff(&python, db, &one))),
+    );
+    stages.extend(stage::short_fuzz(&python).map(|stage| stage::built("conformance", stage)));
     stages
 }
 

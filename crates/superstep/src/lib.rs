@@ -140,7 +140,10 @@ pub use engine::{
     UpdatesEvent, ValuesEvent,
 };
 pub use error::{CompileError, NodeError, RunError};
-pub use graph::{CompiledGraph, Drawing, Edge, Join, StateGraph, Subgraph, Targets};
+pub use graph::{
+    Area, CompiledGraph, Drawing, Edge, Join, Placed, PlacedEdge, PlacedGroup, PlacedNode,
+    StateGraph, Subgraph, Targets,
+};
 pub use node::{
     AnyNode, Arg, Command, Ctx, Dispatch, Failure, Goto, In, IntoNode, IntoOutput, Output,
     ParentCommand, View,

@@ -1,14 +1,12 @@
 //! Answering a question without the graph that asked it.
 
-mod schema;
-
 use serde::Serialize;
 use superstep_checkpoint::{
     AnyCheckpointer, Blob, Interrupt, InterruptId, Stored, TaskWrites, Value, to_value,
 };
 
-use crate::engine::OpenThread;
 use crate::engine::names::RESUME;
+use crate::engine::{OpenThread, fits_question};
 use crate::error::RunError;
 
 /// Stores the answer to an open question of a thread. Nothing runs: the next run of the thread with
@@ -62,7 +60,7 @@ pub async fn answer(
     let open = asked.open()?;
     let question = choose(&asked.pending, id, "question is open");
     let question = question.map_err(|message| asked.refuse(message))?.clone();
-    check(&question, &value).map_err(|message| asked.refuse(message))?;
+    fits_question(&question, &value).map_err(|message| asked.refuse(message))?;
     let mut writes = vec![open.claim_with(&question.id, &value)?];
     if let Some(own) = open.own(&question.id) {
         // LangGraph does not know claims and reads the answer here.
@@ -123,7 +121,7 @@ pub async fn replace_answer(
     let answered: Vec<Interrupt> = left.iter().map(|question| question.interrupt.clone()).collect();
     let question = choose(&answered, id, "answer was left that no run has taken");
     let question = question.map_err(|message| asked.refuse(message))?;
-    check(question, &value).map_err(|message| asked.refuse(message))?;
+    fits_question(question, &value).map_err(|message| asked.refuse(message))?;
     let mut writes = vec![open.claim_with(&question.id, &value)?];
     let answered = left.iter().find(|left| left.interrupt.id == question.id);
     if let Some((answered, position)) = answered.and_then(|left| Some((left, left.position?))) {
@@ -174,14 +172,6 @@ impl Asked {
     fn refuse(&self, message: String) -> RunError {
         RunError::Resume { message, pending: self.pending.clone() }
     }
-}
-
-fn check(question: &Interrupt, value: &Value) -> Result<(), String> {
-    let Some(schema) = &question.response_schema else { return Ok(()) };
-    schema::check(schema, value).map_err(|why| {
-        let id = &question.id;
-        format!("the answer does not fit the schema of question `{id}`: {why}")
-    })
 }
 
 /// Returns the question with this id, or the only one. `what` describes the questions in the error

@@ -58,7 +58,7 @@ impl Approval {
         Self { description: Some(description.into()), ..self }
     }
 
-    fn asks(&self, args: &Map) -> bool {
+    pub(crate) fn asks(&self, args: &Map) -> bool {
         self.when.as_ref().is_none_or(|when| when(args))
     }
 }
@@ -210,13 +210,24 @@ pub(crate) async fn ask(
     match task.interrupt::<Decision>(question).schema(schema).await {
         Decision::Approve => Verdict::Run(call, None),
         Decision::Edit { edited_action } => {
+            let notice = notice(&edited_action);
             call.args = edited_action.args;
-            let args = Value::Map(call.args.clone());
-            let notice = format!("{EDITED} Executed instead: {} with arguments {args}.", call.name);
             Verdict::Run(call, Some(notice))
         }
+        decision => match result_of(&call, decision) {
+            Some(message) => Verdict::Answered(message),
+            None => Verdict::Run(call, None),
+        },
+    }
+}
+
+/// The message in place of the result of a call, for decisions that have one.
+pub(crate) fn result_of(call: &ToolCall, decision: Decision) -> Option<Message> {
+    let name = &call.name;
+    match decision {
+        Decision::Approve | Decision::Edit { .. } => None,
+        Decision::Respond { message } => Some(answer(call, message, ToolStatus::Success)),
         Decision::Reject { message } => {
-            let name = &call.name;
             let text = match message.filter(|message| !message.is_empty()) {
                 Some(why) => format!("User rejected the tool call for `{name}` with reason: {why}"),
                 None => format!(
@@ -224,11 +235,33 @@ pub(crate) async fn ask(
                     call.id.as_deref().unwrap_or_default()
                 ),
             };
-            Verdict::Answered(answer(&call, text, ToolStatus::Error))
+            Some(answer(call, text, ToolStatus::Error))
         }
-        Decision::Respond { message } => {
-            Verdict::Answered(answer(&call, message, ToolStatus::Success))
+    }
+}
+
+/// What the model is told of a call that a person has changed.
+pub(crate) fn notice(executed: &Action) -> String {
+    let (name, args) = (&executed.name, Value::Map(executed.args.clone()));
+    format!("{EDITED} Executed instead: {name} with arguments {args}.")
+}
+
+/// The content with a notice before it, in the form the content has.
+pub(crate) fn noted(notice: String, content: Value) -> Value {
+    match content {
+        Value::Str(text) if text.is_empty() => notice.into(),
+        Value::Str(text) => format!("{notice}\n\nTool response:\n{text}").into(),
+        Value::List(blocks) => {
+            let plain = blocks.iter().all(|block| block.as_str().is_some());
+            let notice = format!("{notice}\n\nTool response:");
+            let block = if plain {
+                Value::from(notice)
+            } else {
+                Value::from_iter([("type", Value::from("text")), ("text", notice.into())])
+            };
+            Value::List(std::iter::once(block).chain(blocks).collect())
         }
+        other => format!("{notice}\n\nTool response:\n{other}").into(),
     }
 }
 
@@ -248,17 +281,12 @@ impl Approval {
         call: &ToolCall,
         format: ApprovalFormat,
     ) -> (serde_json::Value, serde_json::Value) {
-        let (name, args) = (&call.name, &call.args);
-        let description = self.description.clone().unwrap_or_else(|| {
-            let args = Value::Map(args.clone());
-            format!("Tool execution requires approval\n\nTool: {name}\nArgs: {args}")
-        });
         let one = json!({ "oneOf": self.branches(spec) });
         match format {
             ApprovalFormat::BatchOfOne => {
                 let question = json!({
-                    "action_requests": [{ "name": name, "args": args, "description": description }],
-                    "review_configs": [{ "action_name": name, "allowed_decisions": self.decisions }],
+                    "action_requests": [self.action_request(call)],
+                    "review_configs": [self.review_config(call)],
                 });
                 let decisions =
                     json!({ "type": "array", "items": &one, "minItems": 1, "maxItems": 1 });
@@ -273,13 +301,46 @@ impl Approval {
                 let question = json!({
                     "type": "tool_approval",
                     "tool_call_id": call.id,
-                    "name": name,
-                    "args": args,
-                    "description": description,
+                    "name": call.name,
+                    "args": call.args,
+                    "description": self.description(call),
                 });
                 (question, one)
             }
         }
+    }
+
+    /// The text shown to the person.
+    fn description(&self, call: &ToolCall) -> String {
+        self.description.clone().unwrap_or_else(|| {
+            let (name, args) = (&call.name, Value::Map(call.args.clone()));
+            format!("Tool execution requires approval\n\nTool: {name}\nArgs: {args}")
+        })
+    }
+
+    /// The call, as an item of LangChain's list of actions.
+    pub(crate) fn action_request(&self, call: &ToolCall) -> serde_json::Value {
+        json!({ "name": call.name, "args": call.args, "description": self.description(call) })
+    }
+
+    /// What may be decided about it.
+    pub(crate) fn review_config(&self, call: &ToolCall) -> serde_json::Value {
+        json!({ "action_name": call.name, "allowed_decisions": self.decisions })
+    }
+
+    /// # Errors
+    /// The decision is not one of those that are allowed.
+    pub(crate) fn check(&self, decision: &Decision) -> Result<(), String> {
+        let kind = match decision {
+            Decision::Approve => DecisionKind::Approve,
+            Decision::Edit { .. } => DecisionKind::Edit,
+            Decision::Reject { .. } => DecisionKind::Reject,
+            Decision::Respond { .. } => DecisionKind::Respond,
+        };
+        if self.decisions.contains(&kind) {
+            return Ok(());
+        }
+        Err(format!("the decision is not allowed; allowed are {:?}", self.decisions))
     }
 
     /// The schema of each decision that is allowed.

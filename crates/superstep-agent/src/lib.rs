@@ -67,7 +67,8 @@ mod state;
 pub use agent::{Agent, AnswerStrategy, ToolErrors};
 pub use approval::{Approval, ApprovalFormat, Decision};
 pub use model::{
-    ChatModel, ModelError, ModelRequest, ModelStream, Price, Profile, ToolChoice, Trouble,
+    ChatModel, Conversation, ModelError, ModelRequest, ModelStream, Price, Profile, ToolChoice,
+    Trouble,
 };
 pub use state::{AgentState, AgentUpdate, JumpTo, LayerChannel, say};
 pub use superstep_macros::tool;

@@ -143,6 +143,9 @@ impl ChatModel for ScriptedModel {
 
     fn stream(&self, request: ModelRequest) -> ModelStream {
         let answers = self.next(&request);
+        let mut request = request;
+        // It is kept, so it must not keep the state.
+        request.messages.to_mut();
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request);
         if !self.streams {
             return Box::pin(stream::iter(answers));

@@ -11,7 +11,7 @@ use super::route::Routes;
 use super::{Agent, ToolNode};
 use crate::middleware::{AnyMiddleware, Hook};
 use crate::state::{AgentState, JumpTo, LayerChannel};
-use crate::tool::AnyTool;
+use crate::tool::{AnyTool, matches};
 
 pub(super) const MODEL: &str = "model";
 pub(super) const TOOLS: &str = "tools";
@@ -255,7 +255,7 @@ fn problems<X: State>(agent: &Agent<X>, layers: &[Layer<X>], tools: &[AnyTool]) 
         ));
     }
     for (pattern, _) in &agent.approvals {
-        if !tools.iter().any(|tool| super::tools_node::matches(pattern, &tool.spec().name)) {
+        if !tools.iter().any(|tool| matches(pattern, &tool.spec().name)) {
             let near = superstep_names::nearest(pattern, seen.iter().copied());
             let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
             problems.push(format!("no tool matches `{pattern}`, which is to be approved{near}"));

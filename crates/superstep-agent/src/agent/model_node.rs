@@ -9,7 +9,7 @@ use superstep::{NodeError, Task};
 
 use super::{Agent, AnswerRule, Prompt, repair};
 use crate::middleware::{AnyMiddleware, ModelCall, ModelReply, NextModel};
-use crate::model::{ChatModel, ModelRequest, collect};
+use crate::model::{ChatModel, Conversation, ModelRequest, collect};
 use crate::state::{AgentState, AgentUpdate};
 use crate::tool::{AnyTool, ToolSpec};
 
@@ -53,7 +53,10 @@ impl<X: State> ModelNode<X> {
         let repaired = repair::repaired(&state.messages);
         let mut request = ModelRequest {
             system: self.prompt.as_ref().and_then(|prompt| prompt(&state)),
-            messages: repaired.clone().unwrap_or_else(|| state.messages.clone()),
+            messages: match &repaired {
+                Some(repaired) => repaired.clone().into(),
+                None => Conversation::of(state.clone()),
+            },
             tools: self.tools.clone(),
             settings: self.settings.clone(),
             ..ModelRequest::default()

@@ -12,10 +12,10 @@ use superstep::state::{Message, State, ToolCall};
 use superstep::{Arg, NodeError, Task};
 
 use super::{Agent, ToolErrors};
-use crate::approval::{self, Approval, ApprovalFormat, Verdict};
+use crate::approval::{self, Approval, ApprovalFormat, Verdict, noted};
 use crate::middleware::{AnyMiddleware, NextTool, ToolRun};
 use crate::state::{AgentState, AgentUpdate};
-use crate::tool::{AnyTool, Failure, Invocation, ToolError, ToolOutput};
+use crate::tool::{AnyTool, Failure, Invocation, ToolError, ToolOutput, matches};
 
 pub(crate) struct ToolNode {
     tools: HashMap<String, Gate>,
@@ -158,51 +158,4 @@ fn panicked(panic: &(dyn Any + Send)) -> ToolError {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
     NodeError::permanent(format!("the tool panicked: {text}")).into()
-}
-
-/// The content with a notice before it, in the form the content has.
-fn noted(notice: String, content: Value) -> Value {
-    match content {
-        Value::Str(text) if text.is_empty() => notice.into(),
-        Value::Str(text) => format!("{notice}\n\nTool response:\n{text}").into(),
-        Value::List(blocks) => {
-            let plain = blocks.iter().all(|block| block.as_str().is_some());
-            let notice = format!("{notice}\n\nTool response:");
-            let block = if plain {
-                Value::from(notice)
-            } else {
-                Value::from_iter([("type", Value::from("text")), ("text", notice.into())])
-            };
-            Value::List(std::iter::once(block).chain(blocks).collect())
-        }
-        other => format!("{notice}\n\nTool response:\n{other}").into(),
-    }
-}
-
-/// Whether a name matches a pattern, in which `*` stands for any text.
-pub(super) fn matches(pattern: &str, name: &str) -> bool {
-    let Some((first, rest)) = pattern.split_once('*') else { return pattern == name };
-    let Some(name) = name.strip_prefix(first) else { return false };
-    let ends = name.char_indices().map(|(at, _)| at).chain([name.len()]);
-    ends.into_iter().any(|at| matches(rest, &name[at..]))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::matches;
-
-    #[test]
-    fn a_star_stands_for_anything() {
-        for (pattern, name, fits) in [
-            ("write_*", "write_file", true),
-            ("write_*", "write_", true),
-            ("write_*", "rewrite_x", false),
-            ("*_file", "write_file", true),
-            ("*i*e*", "write_file", true),
-            ("*", "", true),
-            ("read", "reader", false),
-        ] {
-            assert_eq!(matches(pattern, name), fits, "{pattern} and {name}");
-        }
-    }
 }

@@ -51,7 +51,7 @@ impl<X: State> Middleware<X> for ClearToolUses {
         next: NextModel<X>,
     ) -> Result<ModelReply<X>, ModelError> {
         if tokens::estimate(&call.request.messages) >= self.trigger {
-            let results = call.request.messages.iter_mut().rev();
+            let results = call.request.messages.to_mut().iter_mut().rev();
             for result in results.filter(|it| it.role == Role::Tool).skip(self.keep) {
                 let name = result.name.as_deref().unwrap_or_default();
                 if !self.except.iter().any(|kept| kept == name) {

@@ -11,9 +11,11 @@
 //! `before_*` run in the order in which middleware was added, `after_*` in reverse, and the first layer is the outermost.
 
 mod backoff;
+mod bounds;
 mod budget;
 mod context;
 mod fallback;
+mod human;
 mod limits;
 mod pii;
 mod retry;
@@ -31,9 +33,11 @@ use superstep::state::{Message, State};
 use superstep::{NodeError, Task};
 
 pub use backoff::Backoff;
+pub use bounds::ToolBounds;
 pub use budget::Budget;
 pub use context::ClearToolUses;
 pub use fallback::ModelFallback;
+pub use human::HumanInTheLoop;
 pub use limits::{AtLimit, ModelCallLimit, ToolCallLimit};
 pub use pii::{Pii, PiiStrategy};
 pub use retry::{ModelRetry, ToolRetry};

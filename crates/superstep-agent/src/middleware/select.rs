@@ -46,7 +46,7 @@ impl ToolSelection {
         let names = serde_json::json!({ "type": "array", "items": { "type": "string" } });
         let question = ModelRequest {
             system: Some(Message::system(prompt)),
-            messages: vec![Message::human(tokens::line(asked))],
+            messages: vec![Message::human(tokens::line(asked))].into(),
             answer: Some(Arc::new(AnswerSchema { name: "Names".to_owned(), schema: names })),
             ..ModelRequest::default()
         };

@@ -58,7 +58,7 @@ impl Summarization {
         let lines = older.iter().map(tokens::line).collect::<Vec<_>>().join("\n");
         let request = ModelRequest {
             system: Some(Message::system(PROMPT)),
-            messages: vec![Message::human(lines)],
+            messages: vec![Message::human(lines)].into(),
             ..ModelRequest::default()
         };
         match collect(self.model.stream(request), id, |_| {}).await {

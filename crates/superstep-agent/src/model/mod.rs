@@ -3,6 +3,7 @@
 //! A [`ChatModel`] takes a request and returns a stream of chunks. Nothing here knows a provider: a client of one
 //! implements the trait, and so does the scripted model of the test kit.
 
+mod conversation;
 mod error;
 mod reply;
 
@@ -14,6 +15,7 @@ use futures_core::Stream;
 use superstep::checkpoint::Map;
 use superstep::state::Message;
 
+pub use conversation::Conversation;
 pub use error::{ModelError, Trouble};
 pub(crate) use reply::collect;
 
@@ -97,7 +99,7 @@ pub struct ModelRequest {
     /// The instructions, which are not part of the conversation.
     pub system: Option<Message>,
     /// The conversation.
-    pub messages: Vec<Message>,
+    pub messages: Conversation,
     /// The tools that the model may ask for.
     pub tools: Vec<Arc<ToolSpec>>,
     /// Whether it must ask for one.

@@ -6,6 +6,7 @@ mod argument;
 mod error;
 mod function;
 mod output;
+mod pattern;
 
 use std::any::Any;
 use std::fmt;
@@ -14,7 +15,7 @@ use std::ops::Deref;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use superstep::checkpoint::Value;
+use superstep::checkpoint::{Map, Value};
 use superstep::state::{State, ToolCall};
 use superstep::{NodeError, Task};
 
@@ -23,6 +24,7 @@ pub use error::{Failure, ToolError};
 pub(crate) use function::specify;
 pub use function::{Builder, function};
 pub use output::{IntoToolOutput, Json, ToolOutput};
+pub(crate) use pattern::matches;
 
 use crate::approval::Approval;
 use crate::state::AgentState;
@@ -104,6 +106,13 @@ impl Invocation {
     /// The arguments.
     pub fn args(&self) -> Value {
         self.call.args.clone().into()
+    }
+
+    /// The same call with other arguments.
+    #[must_use]
+    pub fn with_args(mut self, args: Map) -> Self {
+        self.call.call.args = args;
+        self
     }
 
     /// The task the call runs in.

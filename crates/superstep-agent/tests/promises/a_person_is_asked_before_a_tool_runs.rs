@@ -5,6 +5,7 @@ use superstep::RunError;
 use superstep::checkpoint::Value;
 use superstep::prelude::*;
 use superstep_agent::approval::DecisionKind;
+use superstep_agent::middleware::HumanInTheLoop;
 use superstep_agent::testing::ScriptedModel;
 use superstep_agent::{Agent, AgentState, Approval, ApprovalFormat, Decision, say};
 
@@ -104,6 +105,27 @@ async fn an_edited_call_runs_as_edited_and_the_model_is_told() {
     assert!(lines[2].ends_with("write_file did 9"), "{}", lines[2]);
     assert_eq!(lines[3], "tool: it is written");
     assert_eq!(state.messages[1].tool_calls[0].args["at"], 1.into(), "the model's own words stay");
+}
+
+#[tokio::test]
+async fn one_question_for_all_calls_as_langchain_asks_it() {
+    let log = Log::default();
+    let tools = ["write_file", "write_log", "read"].map(|name| log.tool(name));
+    let agent = Agent::new(two_calls()).tools(tools).with(HumanInTheLoop::on("write_*"));
+    let agent = agent.build().expect("an agent").with_checkpointer(MemorySaver::new());
+    let thread = agent.thread("1");
+    let asked = thread.invoke(say("Go.")).await.expect("a run").interrupted().expect("one");
+    let requests = asked[0].value.get("action_requests").and_then(Value::as_list);
+    assert_eq!((asked.len(), requests.map(<[_]>::len), log.taken().len()), (1, Some(2), 0));
+    let edit = Decision::edit("write_file", [("at".to_owned(), 9.into())]);
+    let one = serde_json::json!({ "decisions": [{ "type": "approve" }] });
+    thread.resume(one).await.expect_err("one decision is missing");
+    let both = serde_json::json!({ "decisions": [edit, Decision::reject("no")] });
+    let state = thread.resume(both).await.expect("a run").done().expect("an end");
+    assert_eq!(log.taken(), ["write_file 9", "read 3"]);
+    let lines = said(&state);
+    assert!(lines[3].contains("human reviewer replaced this tool call"), "{lines:?}");
+    assert!(lines[2].ends_with("with reason: no"), "{lines:?}");
 }
 
 #[tokio::test]

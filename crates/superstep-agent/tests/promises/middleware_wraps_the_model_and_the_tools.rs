@@ -270,6 +270,24 @@ async fn requests_leave_out_what_is_not_needed_and_nobodys_data_gets_there() {
     assert_eq!(state.messages[6].text(), "Write to [REDACTED_EMAIL].");
 }
 
+#[test]
+fn a_tool_that_hangs_or_says_too_much_is_told_to_the_model() {
+    virtual_time(async {
+        let hang = superstep_agent::tool::function::<crate::common::At>("hang", "Hangs.")
+            .run(|_, _: superstep_agent::Invocation| std::future::pending::<String>());
+        let flood = superstep_agent::tool::function::<crate::common::At>("flood", "Says a lot.")
+            .run(|_, _: superstep_agent::Invocation| async { "é".repeat(25_000_000) });
+        let asked = asks([("1", "hang", 1), ("2", "flood", 2)]);
+        let model = ScriptedModel::following([asked, Message::ai("Well.")]);
+        let bounds = ToolBounds::time(Duration::from_secs(60)).bytes(101);
+        let agent = Agent::new(model).tools([hang, flood]).with(bounds).build().expect("an agent");
+        let state = agent.invoke(say("Go.")).await.expect("a run").done().expect("an end");
+        let lines = said(&state);
+        assert_eq!(lines[2], "tool: Error: tool `hang` had no result within 60s.");
+        assert!(lines[3].ends_with("é\n[49999900 more bytes were cut off]"), "{}", lines[3]);
+    });
+}
+
 #[tokio::test]
 async fn a_tool_in_trouble_is_called_again_with_the_same_key() {
     let keys = Arc::new(Mutex::new(Vec::new()));

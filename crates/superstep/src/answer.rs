@@ -1,7 +1,5 @@
 //! Answering a question without the graph that asked it.
 
-mod schema;
-
 use std::time::SystemTime;
 
 use serde::Serialize;
@@ -11,7 +9,7 @@ use superstep_checkpoint::{
 };
 
 use crate::engine::names::RESUME;
-use crate::engine::{OpenThread, OwnAnswers, is_due, too_late};
+use crate::engine::{OpenThread, OwnAnswers, fits_question, is_due, too_late};
 use crate::error::RunError;
 
 /// Stores the answer to an open question of a thread. Nothing runs: the next run of the thread with
@@ -159,7 +157,7 @@ impl Asked {
         let open = OpenThread::new(&self.head)?;
         let question = choose(questions, id, what).map_err(refused)?;
         in_time(question).map_err(refused)?;
-        check(question, &self.answer).map_err(refused)?;
+        fits_question(question, &self.answer).map_err(refused)?;
         let mut writes = vec![open.claim_with(&question.id, &self.answer)?];
         // LangGraph does not know claims and reads the answer here.
         if let Some(own) = own(&open, &question.id)? {
@@ -189,14 +187,6 @@ impl Asked {
 
 fn in_time(question: &Interrupt) -> Result<(), String> {
     if is_due(question, SystemTime::now()) { Err(too_late(&question.id)) } else { Ok(()) }
-}
-
-fn check(question: &Interrupt, value: &Value) -> Result<(), String> {
-    let Some(schema) = &question.response_schema else { return Ok(()) };
-    schema::check(schema, value).map_err(|why| {
-        let id = &question.id;
-        format!("the answer does not fit the schema of question `{id}`: {why}")
-    })
 }
 
 /// Returns the question with this id, or the only one. `what` describes the questions in the error

@@ -110,7 +110,8 @@
 //! # What it is not
 //!
 //! There is no scheduler: a run lives in the process that awaits it. `superstep-server` adds a queue of runs and an HTTP API.
-//! There are no clients of language models; a [`Message`](state::Message) is the only part made for them.
+//! There are no agents and no clients of language models; `superstep-agent` builds agents as graphs. A [`Message`](state::Message) is the
+//! only part made for them.
 
 pub mod error;
 pub mod func;

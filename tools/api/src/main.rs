@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 /// The libraries whose interface is kept.
-const LIBRARIES: [&str; 7] = [
+const LIBRARIES: [&str; 8] = [
     "superstep",
+    "superstep-agent",
     "superstep-checkpoint",
     "superstep-contract",
     "superstep-encryption",

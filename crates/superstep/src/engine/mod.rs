@@ -58,6 +58,7 @@ pub(crate) use step::cached::{
 pub(crate) use step::output::not_an_update;
 pub(crate) use step::superstep::Started;
 pub(crate) use step::superstep::lock;
+pub(crate) use stored::fits::fits_question;
 pub(crate) use stored::ids::node_names;
 pub(crate) use task::calls::Inflight;
 pub(crate) use task::handle::Suspension;

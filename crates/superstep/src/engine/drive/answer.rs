@@ -14,6 +14,7 @@ use crate::engine::kernel::head::{Mark, StartValue, Write};
 use crate::engine::step::entry::Entry;
 use crate::engine::step::output::goto_write;
 use crate::engine::step::superstep::lock;
+use crate::engine::stored::fits::fits_question;
 use crate::engine::stored::ids;
 use crate::engine::stored::pending::Pending;
 use crate::engine::stored::record::RESUME;
@@ -178,6 +179,9 @@ impl Driver {
                 let open = if ids.is_empty() { "none" } else { &ids };
                 return refuse(format!("no open question has the id `{id}`; open are: {open}"));
             };
+            if let Err(why) = fits_question(&open.question, &answer) {
+                return refuse(why);
+            }
             match (&open.before, start.branches) {
                 (Some(before), true) => {
                     let answers = [&before[..], &[answer]].concat();

@@ -84,7 +84,7 @@ impl App {
     pub(crate) async fn take_back(&self) -> Result<usize, StoreError> {
         let left = self.store.take_back(ATTEMPTS_MAX).await?;
         if left > 0 {
-            tracing::info!(runs = left, "going on with runs that another process left");
+            tracing::info!(runs = left, "continuing runs that another process left");
         }
         Ok(left)
     }

@@ -1,8 +1,12 @@
 //! The endpoints, by what they are about.
+//!
+//! The outermost room: knows all others but the server that starts it, and only the server and the gate in front of each
+//! operation (`auth`) know it.
 
 mod assistants;
 mod crons;
 mod docs;
+mod inspect;
 mod items;
 mod openapi;
 mod operation;
@@ -45,7 +49,7 @@ fn no_content() -> Response {
     StatusCode::NO_CONTENT.into_response()
 }
 
-/// A page of a list, with the headers that say how to go on.
+/// A page of a list, with the headers that lead to the next one.
 fn page<T>(page: &Page<T>, offset: usize, one: impl Fn(&T) -> ApiResult<Json>) -> Answer {
     let rows = page.rows.iter().map(one).collect::<ApiResult<Vec<_>>>()?;
     let end = offset.saturating_add(rows.len());
@@ -66,6 +70,7 @@ pub(crate) fn operations() -> Vec<Operation> {
         assistants::operations(),
         threads::operations(),
         state::operations(),
+        inspect::operations(),
         runs::operations(),
         streams::operations(),
         thread_stream::operations(),
@@ -99,6 +104,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .layer(DefaultBodyLimit::max(app.body_max))
         .layer(cors())
         .with_state(app)
+        .merge(superstep_studio::router())
 }
 
 /// What is needed to learn that there is no such endpoint.

@@ -13,7 +13,9 @@
 //! 6. **Any number of processes may work on one database.** A process that says that it lives keeps its runs; those of one that
 //!    does not are taken back ([`WorkerTable`]).
 //!
-//! A call about several threads is one transaction for each of them.
+//! A call that cancels or takes back runs of several threads is one transaction for each of them.
+//!
+//! Knows no other room: what is stored is neither JSON of the API nor a run in memory.
 
 #[cfg(test)]
 mod contract;

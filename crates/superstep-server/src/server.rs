@@ -2,8 +2,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Write as _;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::Router;
@@ -13,12 +13,14 @@ use superstep_sqlite::SqliteSaver;
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, Semaphore, watch};
 
-use crate::app::{App, default_assistant};
+use crate::app::App;
+use crate::auth::{Auth, Gatekeeper, SharedAuth};
 use crate::events::Hub;
 use crate::metrics::Metrics;
 use crate::queue::Workers;
 use crate::settings::Settings;
-use crate::store::{Assistant, SqliteStore, Store, StoreError};
+use crate::store::{SqliteStore, Store, StoreError};
+use crate::tenant::{self, TenantItems};
 use crate::time::Micros;
 use crate::webhooks;
 
@@ -119,6 +121,7 @@ pub struct Server {
     body_max: usize,
     streams_max: usize,
     api_keys: Vec<String>,
+    auth: Option<SharedAuth>,
     webhooks: webhooks::Policy,
 }
 
@@ -146,6 +149,7 @@ impl Server {
             body_max: 16 << 20,
             streams_max: 20_000,
             api_keys: Vec::new(),
+            auth: None,
             webhooks: webhooks::Policy::default(),
         }
     }
@@ -186,9 +190,16 @@ impl Server {
         self
     }
 
-    /// Lets only those in who have this key, or another one that was given.
+    /// Lets only those in who have this key, or another one that was given. They are admins of the default tenant.
     pub fn api_key(mut self, key: impl Into<String>) -> Self {
         self.api_keys.push(key.into());
+        self
+    }
+
+    /// Lets those in whom this knows. Keys of [`Server::api_key`] and of the [`KeyRing`](crate::KeyRing) are looked at first, and what
+    /// they may do is decided here, too.
+    pub fn auth(mut self, auth: impl Auth) -> Self {
+        self.auth = Some(Arc::new(auth));
         self
     }
 
@@ -236,7 +247,8 @@ impl Server {
             .map_err(|source| ServerError::Listen { address: listen, source })?;
         let address = listener.local_addr().unwrap_or(listen);
         let running = self.database(database).workers(workers).start().await?;
-        let greeting = crate::settings::greeting(address, &graphs);
+        let open = running.app.gatekeeper.is_open();
+        let greeting = crate::settings::greeting(address, &graphs, open);
         // A server whose output nobody reads serves all the same.
         drop(writeln!(std::io::stdout(), "{greeting}"));
         running.serve(listener, crate::settings::told_to_end(), grace).await
@@ -252,7 +264,8 @@ impl Server {
         }
         let webhooks = webhooks::Client::new(self.webhooks)
             .map_err(|error| ServerError::Setup(format!("TLS cannot be set up: {error}")))?;
-        let (checkpointer, items, file) = open(&self.database).await?;
+        let (checkpointer, all_items) = open(&self.database).await?;
+        let items = AnyStore::new(TenantItems::new(all_items.clone(), tenant::DEFAULT));
         let mut graphs = BTreeMap::new();
         for (name, graph) in self.graphs {
             graph.check().map_err(|source| ServerError::Graph { name: name.clone(), source })?;
@@ -261,11 +274,8 @@ impl Server {
                 return Err(ServerError::Setup(format!("two graphs have the name `{name}`")));
             }
         }
-        let store: Arc<dyn Store> = Arc::new(SqliteStore::open(file).await?);
-        for name in graphs.keys() {
-            // It may be there from an earlier start, and may have been changed since.
-            drop(store.create_assistant(default_for(name)).await?);
-        }
+        let store = open_store(&self.database).await?;
+        let has_keys = !store.keys().await?.is_empty();
         let left = store.recover(ATTEMPTS_MAX).await?;
         if left > 0 {
             tracing::info!(runs = left, "going on with runs that another process left");
@@ -279,7 +289,7 @@ impl Server {
         let app = Arc::new(App {
             graphs,
             checkpointer,
-            items,
+            all_items,
             store,
             hub: Hub::default(),
             wake: Arc::new(Notify::new()),
@@ -291,45 +301,37 @@ impl Server {
             streams: Arc::new(Semaphore::new(self.streams_max)),
             streams_max: self.streams_max,
             metrics: Metrics::default(),
-            api_keys: self.api_keys,
+            gatekeeper: Gatekeeper::new(&self.api_keys, has_keys, self.auth),
+            prepared: Mutex::default(),
             stopping: watch::Sender::new(false),
         });
+        app.prepare(tenant::DEFAULT).await?;
         let workers = Workers::start(&app, self.workers);
         Ok(Running { app, workers })
     }
 }
 
-async fn open(
-    database: &Database,
-) -> Result<(AnyCheckpointer, AnyStore, Option<&Path>), ServerError> {
+/// The store of the server in a database.
+pub(crate) async fn open_store(database: &Database) -> Result<Arc<dyn Store>, ServerError> {
+    let file = match database {
+        Database::Memory => None,
+        Database::Sqlite(file) => Some(file.as_path()),
+    };
+    Ok(Arc::new(SqliteStore::open(file).await?))
+}
+
+async fn open(database: &Database) -> Result<(AnyCheckpointer, AnyStore), ServerError> {
     let failed = |error: superstep::checkpoint::Error| ServerError::Database(error.to_string());
     match database {
         Database::Memory => {
             let checkpointer = AnyCheckpointer::new(MemorySaver::new());
-            Ok((checkpointer, AnyStore::new(MemoryStore::new()), None))
+            Ok((checkpointer, AnyStore::new(MemoryStore::new())))
         }
         Database::Sqlite(file) => {
             let checkpointer = SqliteSaver::open(file).await.map_err(failed)?;
             let items = checkpointer.store().await.map_err(failed)?;
-            Ok((AnyCheckpointer::new(checkpointer), AnyStore::new(items), Some(file)))
+            Ok((AnyCheckpointer::new(checkpointer), AnyStore::new(items)))
         }
-    }
-}
-
-fn default_for(graph: &str) -> Assistant {
-    let now = Micros::now();
-    let empty = || serde_json::Value::Object(serde_json::Map::new());
-    Assistant {
-        assistant_id: default_assistant(graph),
-        graph_id: graph.to_owned(),
-        name: graph.to_owned(),
-        description: None,
-        config: empty(),
-        context: empty(),
-        metadata: [("created_by".to_owned(), "system".into())].into_iter().collect(),
-        version: 1,
-        created_at: now,
-        updated_at: now,
     }
 }
 
@@ -381,7 +383,7 @@ impl Running {
         let any = SocketAddr::from(([0, 0, 0, 0], 0));
         let address =
             listener.local_addr().map_err(|source| ServerError::Listen { address: any, source })?;
-        if self.app.api_keys.is_empty() && !address.ip().is_loopback() {
+        if self.app.gatekeeper.is_open() && !address.ip().is_loopback() {
             return Err(ServerError::Setup(format!(
                 "nobody needs a key, so the server does not listen on {address}; give it an API key, or a loopback address"
             )));

@@ -9,8 +9,14 @@
 //! 4. **A run ends once.** [`Store::finish`] with an attempt that is not the current one changes nothing, so that a worker that
 //!    was taken for dead cannot end the run of another one.
 //! 5. **Events of a run have numbers from 1, without gaps, in the order in which they were appended.**
+//! 6. **Threads, assistants and crons have keys** that say whose they are (`crate::tenant`). The store takes a key as it is,
+//!    but lists can be limited to a tenant: to rows with this value of the column `tenant`, which is the part of the key
+//!    before the colon, or empty.
 
+mod answers;
 mod crons;
+mod idempotency;
+mod keys;
 pub(crate) mod records;
 mod rules;
 pub(crate) mod sessions;
@@ -22,9 +28,12 @@ use std::pin::Pin;
 
 use serde_json::{Map, Value as Json};
 
+pub(crate) use answers::{Answered, Answers, InboxPlace};
 pub(crate) use crons::{Cron, Crons, Fired, Firing};
+pub(crate) use idempotency::{Asked, Create, Idempotency, Kept, Made, Once};
+pub(crate) use keys::{ApiKey, ApiKeys};
 pub(crate) use records::{
-    Assistant, Cancel, Claimed, Ended, Multitask, OnCompletion, Run, RunStatus, Thread,
+    Assistant, Cancel, Claimed, Ended, Multitask, OnCompletion, Origin, Run, RunStatus, Thread,
     ThreadStatus,
 };
 pub(crate) use sessions::SessionLog;
@@ -32,6 +41,7 @@ pub(crate) use sqlite::SqliteStore;
 pub(crate) use webhooks::{Webhook, Webhooks};
 
 use crate::metrics::Timing;
+use crate::tenant::tenant_of;
 use crate::time::Micros;
 
 /// Why the store could not answer.
@@ -46,6 +56,12 @@ pub(crate) type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError
 pub(crate) struct Page<T> {
     pub(crate) rows: Vec<T>,
     pub(crate) more: bool,
+}
+
+impl<T> Page<T> {
+    pub(crate) fn empty() -> Self {
+        Self { rows: Vec::new(), more: false }
+    }
 }
 
 /// Which rows of a list are wanted, and in which order.
@@ -101,6 +117,8 @@ pub(crate) enum Admitted {
     Busy,
     /// Too many runs wait.
     Full,
+    /// The run answers this question of the thread, or any, but it was answered before.
+    Answered(Option<String>),
 }
 
 /// What came of a request to cancel runs.
@@ -124,15 +142,17 @@ impl Cancelled {
 pub(crate) enum Which {
     /// These runs of a thread.
     Runs { thread: String, runs: Vec<String> },
-    /// All that are not over and have one of these states.
-    Status(Vec<RunStatus>),
+    /// All of a tenant that are not over and have one of these states.
+    Status { tenant: String, of: Vec<RunStatus> },
 }
 
 impl Which {
     fn includes(&self, run: &Run) -> bool {
         match self {
             Self::Runs { thread, runs } => run.thread_id == *thread && runs.contains(&run.run_id),
-            Self::Status(wanted) => wanted.contains(&run.status),
+            Self::Status { tenant, of } => {
+                of.contains(&run.status) && tenant_of(&run.thread_id) == tenant
+            }
         }
     }
 }
@@ -146,7 +166,9 @@ pub(crate) struct Stored {
 }
 
 /// The server's store. The [module page](self) is its contract.
-pub(crate) trait Store: Crons + SessionLog + Webhooks {
+pub(crate) trait Store:
+    Answers + ApiKeys + Crons + Idempotency + SessionLog + Webhooks
+{
     /// How often the store was called, and how long its answers took.
     fn timing(&self) -> &Timing;
     /// Whether the store answers.

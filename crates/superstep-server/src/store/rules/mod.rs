@@ -5,21 +5,24 @@
 //! written once, whatever the database.
 
 mod admit;
+mod answer;
 mod cancel;
 mod claim;
 mod finish;
+mod once;
 mod recover;
 
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use super::records::ThreadEnd;
-use super::{Cancel, Run, RunStatus, Thread, ThreadStatus, Webhook};
+use super::{Answered, Cancel, Run, RunStatus, Thread, ThreadStatus, Webhook};
 use crate::time::Micros;
 
 pub(super) use admit::admit;
 pub(super) use cancel::{cancel, delete_run};
 pub(super) use claim::claim;
 pub(super) use finish::finish;
+pub(super) use once::{has_room, keep, known, oldest};
 pub(super) use recover::recover;
 
 /// A thread, and its runs that are pending or running in the order in which they are due.
@@ -41,6 +44,10 @@ pub(super) struct Changes {
     pub(super) put_runs: Vec<Run>,
     /// What is to be told of runs that ended, due at their end.
     pub(super) webhooks: Vec<Webhook>,
+    /// Put into the table of answers.
+    pub(super) answers: Vec<Answered>,
+    /// Results of runs that are deleted, by the idempotency keys of their requests: kept with what is kept for the key.
+    pub(super) results: Vec<(String, Json)>,
 }
 
 /// The rows of a thread while a rule changes them.
@@ -164,6 +171,7 @@ mod tests {
             stateless: None,
             result: None,
             session: false,
+            origin: Default::default(),
         }
     }
 

@@ -24,6 +24,7 @@ fn run(thread: &str, id: &str, multitask: Multitask, due: i64) -> Run {
         stateless: None,
         result: None,
         session: false,
+        origin: Default::default(),
     }
 }
 

@@ -115,6 +115,30 @@ fn the_runs_of_a_killed_process_go_on_at_another() {
     );
 }
 
+/// It does not know that its lease has ended. What it does then is refused, and readers see none of it.
+#[test]
+fn a_paused_process_comes_back_to_a_run_that_is_not_its_own() {
+    let place = Schema::new();
+    let first = Served::on(&place.url(), &["--lease", "2"]);
+    let run = begin(&first, 150);
+    let second = Served::on(&place.url(), &["--lease", "2"]);
+    let mut stream = events(ask(&second.url, "GET", &format!("{run}/stream"), Some("-1"), ""));
+    let mut seen: Vec<_> = stream.by_ref().take(10).collect();
+    first.signal("-STOP");
+    while count(&seen, "metadata") < 2 {
+        seen.push(stream.next().expect("somebody takes it up"));
+    }
+    first.signal("-CONT");
+    seen.extend(stream);
+    assert_no_gap(&seen);
+    assert_eq!(count(&seen, "metadata"), 2, "it was not taken back");
+    assert!((149..=151).contains(&count(&seen, "updates")), "{seen:?}");
+    for server in [&first, &second] {
+        assert_eq!(get(server, &run)["status"], "success");
+        assert_eq!(get(server, &format!("{run}/join"))["done"], 150);
+    }
+}
+
 #[test]
 fn a_busy_process_gives_its_runs_to_a_free_one_and_still_serves_them() {
     let place = Schema::new();

@@ -21,9 +21,18 @@ mod routes;
 mod server;
 mod settings;
 mod store;
+mod tenant;
 mod time;
 mod webhooks;
 mod wire;
 
+/// The head of a request.
+pub use axum::http::request::Parts;
+
+#[cfg(feature = "jwt")]
+pub use auth::Jwt;
+pub use auth::{
+    Access, Action, Auth, Denied, Filter, Identity, KeyInfo, KeyRing, Resource, Role, by_role,
+};
 pub use server::{Database, Running, Server, ServerError};
 pub use settings::Settings;

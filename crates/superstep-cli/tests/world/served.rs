@@ -36,7 +36,12 @@ impl Served {
 
     /// Tells the server to end, as an operating system does.
     pub(crate) fn tell_to_end(&self) {
-        output(Command::new("kill").args(["-TERM", &self.child.id().to_string()]));
+        self.signal("-TERM");
+    }
+
+    /// Sends a signal, as `kill` names it.
+    pub(crate) fn signal(&self, signal: &str) {
+        output(Command::new("kill").args([signal, &self.child.id().to_string()]));
     }
 
     /// Ends the process where it is.

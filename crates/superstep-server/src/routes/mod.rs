@@ -3,6 +3,7 @@
 mod assistants;
 mod crons;
 mod docs;
+mod inbox;
 mod items;
 mod openapi;
 mod operation;
@@ -32,7 +33,9 @@ use crate::error::{ApiError, ApiResult};
 use crate::metrics;
 use crate::store::Page;
 
-pub(crate) use operation::{Access, Action, Operation, Resource};
+pub(crate) use operation::Operation;
+
+use operation::{Access, Action, Resource};
 
 type State = axum::extract::State<Arc<App>>;
 type Answer = ApiResult<Response>;
@@ -70,6 +73,7 @@ pub(crate) fn operations() -> Vec<Operation> {
         streams::operations(),
         thread_stream::operations(),
         protocol::operations(),
+        inbox::operations(),
         items::operations(),
         crons::operations(),
     ]

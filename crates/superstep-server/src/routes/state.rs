@@ -6,13 +6,14 @@ use superstep::{AnyThread, CheckpointRef, RunError, StateUpdate};
 use super::operation::{Action, Limit, Operation, Resource, get, post};
 use super::{Answer, State, json};
 use crate::app::App;
+use crate::auth::Caller;
 use crate::error::{ApiError, ApiResult};
 use crate::queue::{graph_of, open_questions};
 use crate::store::{Thread, ThreadStatus};
 use crate::time::Micros;
 use crate::wire::{
-    Body, CheckpointArg, Id, Object, Path, Query, StateObject, id_in_path, limit, object,
-    or_default, parse_checkpoint,
+    Body, CheckpointArg, Id, Object, Path, Query, StateObject, limit, object, or_default,
+    parse_checkpoint,
 };
 
 pub(super) fn operations() -> Vec<Operation> {
@@ -51,10 +52,9 @@ pub(super) fn operations() -> Vec<Operation> {
 }
 
 /// The thread with its graph, if it has had a run.
-async fn open(app: &App, id: &str) -> ApiResult<(Thread, Option<AnyThread>)> {
-    let id = id_in_path("thread", id)?;
-    let thread = app.thread(&id).await?;
-    let opened = graph_of(app, &thread).map(|graph| graph.thread(id.as_str()));
+async fn open(app: &App, caller: &Caller, id: &str) -> ApiResult<(Thread, Option<AnyThread>)> {
+    let thread = app.thread(caller, &caller.thread(id)?).await?;
+    let opened = graph_of(app, &thread).map(|graph| graph.thread(thread.id()));
     Ok((thread, opened))
 }
 
@@ -81,18 +81,24 @@ async fn look(thread: Option<AnyThread>, at: Option<CheckpointRef>, subgraphs: b
     }
 }
 
-pub(super) async fn latest(state: State, Path(id): Path<String>, query: Query) -> Answer {
-    let (_, thread) = open(&state, &id).await?;
+pub(super) async fn latest(
+    state: State,
+    caller: Caller,
+    Path(id): Path<String>,
+    query: Query,
+) -> Answer {
+    let (_, thread) = open(&state, &caller, &id).await?;
     look(thread, None, query.flag("subgraphs")?).await
 }
 
 pub(super) async fn by_id(
     state: State,
+    caller: Caller,
     Path((id, checkpoint)): Path<(String, String)>,
     query: Query,
 ) -> Answer {
-    let (known, thread) = open(&state, &id).await?;
-    let at = CheckpointRef::latest(known.thread_id.as_str()).at(parse_checkpoint(&checkpoint)?);
+    let (known, thread) = open(&state, &caller, &id).await?;
+    let at = CheckpointRef::latest(known.id()).at(parse_checkpoint(&checkpoint)?);
     look(thread, Some(at), query.flag("subgraphs")?).await
 }
 
@@ -107,11 +113,12 @@ pub(super) struct AtCheckpoint {
 
 pub(super) async fn at_checkpoint(
     state: State,
+    caller: Caller,
     Path(id): Path<String>,
     Body(body): Body<AtCheckpoint>,
 ) -> Answer {
-    let (known, thread) = open(&state, &id).await?;
-    let at = body.checkpoint.unwrap_or_default().to_ref(&known.thread_id)?;
+    let (known, thread) = open(&state, &caller, &id).await?;
+    let at = body.checkpoint.unwrap_or_default().to_ref(known.id())?;
     look(thread, Some(at), body.subgraphs.unwrap_or(false)).await
 }
 
@@ -145,11 +152,12 @@ struct Place {
 
 pub(super) async fn update(
     state: State,
+    caller: Caller,
     Path(id): Path<String>,
     Body(body): Body<Update>,
 ) -> Answer {
-    let (known, thread) = open(&state, &id).await?;
-    let id = &known.thread_id;
+    let (known, thread) = open(&state, &caller, &id).await?;
+    let id = known.id();
     let Some(thread) = thread else {
         return Err(ApiError::bad_request(format!(
             "the thread `{id}` has no graph yet; start a run on it first"
@@ -164,9 +172,7 @@ pub(super) async fn update(
         (Some(at), _) if at.checkpoint_id.is_some() || !at.checkpoint_ns.is_empty() => {
             Some(at.to_ref(id)?)
         }
-        (_, Some(checkpoint)) => {
-            Some(CheckpointRef::latest(id.as_str()).at(parse_checkpoint(&checkpoint)?))
-        }
+        (_, Some(checkpoint)) => Some(CheckpointRef::latest(id).at(parse_checkpoint(&checkpoint)?)),
         (_, None) => None,
     };
     let values = match body.values {
@@ -189,9 +195,9 @@ pub(super) async fn update(
         None => thread.clone(),
     };
     let made = changed.update(steps).await?;
-    refresh(&state, &thread).await?;
+    refresh(&state, &known.thread_id, &thread).await?;
     let place = Place {
-        thread_id: id.clone(),
+        thread_id: id.to_owned(),
         checkpoint_ns: made.ns.to_string(),
         checkpoint_id: made.id.map(|id| id.to_string()),
     };
@@ -203,7 +209,7 @@ pub(super) async fn update(
 }
 
 /// Brings the record of a thread up to date after its state was changed.
-async fn refresh(app: &App, thread: &AnyThread) -> ApiResult<()> {
+async fn refresh(app: &App, key: &str, thread: &AnyThread) -> ApiResult<()> {
     let now = thread.state(true).await?;
     let values = Json::from(now.values.clone());
     let mut interrupts = Object::new();
@@ -219,7 +225,7 @@ async fn refresh(app: &App, thread: &AnyThread) -> ApiResult<()> {
             thread.status = status;
         }
     });
-    app.store.update_thread(thread.id(), change).await?;
+    app.store.update_thread(key, change).await?;
     Ok(())
 }
 
@@ -252,12 +258,12 @@ fn before(before: &Json) -> ApiResult<Option<superstep::checkpoint::CheckpointId
     }
 }
 
-async fn list(app: &App, id: &str, asked: History) -> Answer {
-    let (known, thread) = open(app, id).await?;
+async fn list(app: &App, caller: &Caller, id: &str, asked: History) -> Answer {
+    let (known, thread) = open(app, caller, id).await?;
     let limit = limit(asked.limit, 1)?;
     let before = before(&asked.before.unwrap_or_default())?;
     let at = asked.checkpoint.unwrap_or_default();
-    let at = CheckpointArg { checkpoint_id: None, ..at }.to_ref(&known.thread_id)?;
+    let at = CheckpointArg { checkpoint_id: None, ..at }.to_ref(known.id())?;
     let Some(thread) = thread else { return Ok(json(json!([]))) };
     let history = thread.at(at).history(limit, before, asked.metadata).await?;
     Ok(json(history.iter().map(superstep::RawSnapshot::to_json).collect()))
@@ -265,17 +271,23 @@ async fn list(app: &App, id: &str, asked: History) -> Answer {
 
 pub(super) async fn history(
     state: State,
+    caller: Caller,
     Path(id): Path<String>,
     Body(body): Body<History>,
 ) -> Answer {
-    list(&state, &id, body).await
+    list(&state, &caller, &id, body).await
 }
 
-pub(super) async fn history_by_query(state: State, Path(id): Path<String>, query: Query) -> Answer {
+pub(super) async fn history_by_query(
+    state: State,
+    caller: Caller,
+    Path(id): Path<String>,
+    query: Query,
+) -> Answer {
     let before = query.get("before").map(|before| match serde_json::from_str(before) {
         Ok(json @ Json::Object(_)) => json,
         _ => before.into(),
     });
     let asked = History { limit: query.number("limit")?, before, ..History::default() };
-    list(&state, &id, asked).await
+    list(&state, &caller, &id, asked).await
 }

@@ -78,7 +78,7 @@ fn progress(row: &Row) -> Result<Progress> {
     Ok(Progress {
         run_id: column(row, 0)?,
         status: RunStatus::from_word(status).ok_or_else(unknown)?,
-        epoch: run.as_ref().map_or(0, |run| run.epoch),
+        epoch: number(row, 5)?,
         cancel: run.as_ref().and_then(|run| run.cancel),
         followed: run.as_ref().is_some_and(|run| run.followed),
         last_event: number(row, 2)?,
@@ -103,15 +103,18 @@ impl PostgresStore {
         Ok(())
     }
 
+    /// The whole row is read only of runs that are over, and of those that this process drives.
     async fn progress_of(&self, runs: Vec<String>) -> Result<Vec<Progress>> {
         let last = "(SELECT coalesce(max(seq), 0) FROM server_events AS event WHERE event.run_id = run.run_id)";
         let sql = format!(
-            "SELECT run_id, status, {last}, body, NULL::text FROM server_runs AS run WHERE run_id = ANY($1)
+            "SELECT run_id, status, {last},
+                CASE WHEN worker = $2 OR status NOT IN ('pending', 'running') THEN body END, NULL::text, epoch
+            FROM server_runs AS run WHERE run_id = ANY($1)
             UNION ALL
-            SELECT run_id, 'success', {last}, NULL, result FROM server_ends AS run WHERE run_id = ANY($1)"
+            SELECT run_id, 'success', {last}, NULL, result, 0 FROM server_ends AS run WHERE run_id = ANY($1)"
         );
-        let rows = self.tables.read(&Sql::new(sql).texts(runs)).await?;
-        rows.iter().map(progress).collect()
+        let sql = Sql::new(sql).texts(runs).text(&*self.worker);
+        self.tables.read(&sql).await?.iter().map(progress).collect()
     }
 }
 

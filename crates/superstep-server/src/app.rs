@@ -9,7 +9,8 @@ use superstep::{AnyGraph, RunControl};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use uuid::Uuid;
 
-use crate::auth::{Caller, Gatekeeper};
+use crate::access::Caller;
+use crate::auth::Gatekeeper;
 use crate::error::{ApiError, ApiResult};
 use crate::events::{Active, Feed, Hub};
 use crate::metrics::Metrics;

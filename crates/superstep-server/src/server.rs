@@ -90,6 +90,13 @@ pub enum ServerError {
     },
 }
 
+#[cfg(feature = "jwt")]
+impl From<crate::auth::BadTokenKey> for ServerError {
+    fn from(error: crate::auth::BadTokenKey) -> Self {
+        Self::Setup(error.to_string())
+    }
+}
+
 impl From<StoreError> for ServerError {
     fn from(error: StoreError) -> Self {
         Self::Database(error.0)
@@ -210,7 +217,7 @@ impl Server {
         self
     }
 
-    /// Whether webhooks may go to this machine and to private networks. Only where everybody who starts runs is trusted.
+    /// Whether webhooks may go to this machine and to private networks. Allow it only if all clients are trusted.
     pub fn private_webhooks(mut self, allowed: bool) -> Self {
         self.webhooks.allow_private = allowed;
         self
@@ -249,12 +256,12 @@ impl Server {
         let running = self.database(database).workers(workers).start().await?;
         let open = running.app.gatekeeper.is_open();
         let greeting = crate::settings::greeting(address, &graphs, open);
-        // A server whose output nobody reads serves all the same.
+        // The server runs even if its output is closed.
         drop(writeln!(std::io::stdout(), "{greeting}"));
         running.serve(listener, crate::settings::told_to_end(), grace).await
     }
 
-    /// Opens the database and starts the workers. Runs that another process left are gone on with.
+    /// Opens the database and starts the workers. They continue the runs that another process left.
     ///
     /// # Errors
     /// A graph cannot be served, or the database could not be opened.
@@ -278,7 +285,7 @@ impl Server {
         let has_keys = !store.keys().await?.is_empty();
         let left = store.recover(ATTEMPTS_MAX).await?;
         if left > 0 {
-            tracing::info!(runs = left, "going on with runs that another process left");
+            tracing::info!(runs = left, "continuing runs that another process left");
         }
         let kept = i64::try_from(EVENTS_KEPT.as_micros()).unwrap_or(i64::MAX);
         let before = Micros(Micros::now().0.saturating_sub(kept));
@@ -364,7 +371,7 @@ impl Running {
     }
 
     /// Stops: no run is taken any more, and running supersteps finish within the grace time. Runs that are not over by then
-    /// are gone on with at the next start.
+    /// continue at the next start.
     pub async fn shutdown(mut self, grace: Duration) {
         self.app.stop();
         drop(tokio::time::timeout(grace, self.workers.ended()).await);
@@ -385,7 +392,7 @@ impl Running {
             listener.local_addr().map_err(|source| ServerError::Listen { address: any, source })?;
         if self.app.gatekeeper.is_open() && !address.ip().is_loopback() {
             return Err(ServerError::Setup(format!(
-                "nobody needs a key, so the server does not listen on {address}; give it an API key, or a loopback address"
+                "no API key is set, so the server does not listen on {address}; give it an API key, or a loopback address"
             )));
         }
         let app = self.app.clone();

@@ -12,6 +12,8 @@
 //! 6. **Threads, assistants and crons have keys** that say whose they are (`crate::tenant`). The store takes a key as it is,
 //!    but lists can be limited to a tenant: to rows with this value of the column `tenant`, which is the part of the key
 //!    before the colon, or empty.
+//!
+//! Knows no other room but `tenant`: what is stored is neither JSON of the API nor a run in memory.
 
 mod answers;
 mod crons;

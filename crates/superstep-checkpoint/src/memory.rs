@@ -170,7 +170,7 @@ impl Checkpointer for MemorySaver {
             }
             parent = row.parent;
         }
-        found.values_mut().for_each(DeltaHistory::turn);
+        found.values_mut().for_each(DeltaHistory::reverse);
         Ok(found)
     }
 

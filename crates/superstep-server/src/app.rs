@@ -11,7 +11,8 @@ use superstep::{AnyGraph, RunControl};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use uuid::Uuid;
 
-use crate::auth::{Caller, Gatekeeper};
+use crate::access::Caller;
+use crate::auth::Gatekeeper;
 use crate::error::{ApiError, ApiResult};
 use crate::events::{Active, Feed, Hub};
 use crate::metrics::Metrics;
@@ -96,7 +97,7 @@ impl App {
     pub(crate) async fn take_back(&self) -> Result<usize, StoreError> {
         let left = self.store.take_back(ATTEMPTS_MAX).await?;
         if left > 0 {
-            tracing::info!(runs = left, "going on with runs that another process left");
+            tracing::info!(runs = left, "continuing runs that another process left");
         }
         Ok(left)
     }

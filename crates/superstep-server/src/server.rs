@@ -103,6 +103,13 @@ pub enum ServerError {
     },
 }
 
+#[cfg(feature = "jwt")]
+impl From<crate::auth::BadTokenKey> for ServerError {
+    fn from(error: crate::auth::BadTokenKey) -> Self {
+        Self::Setup(error.to_string())
+    }
+}
+
 impl From<StoreError> for ServerError {
     fn from(error: StoreError) -> Self {
         Self::Database(error.to_string())
@@ -232,7 +239,7 @@ impl Server {
         self
     }
 
-    /// Whether webhooks may go to this machine and to private networks. Only where everybody who starts runs is trusted.
+    /// Whether webhooks may go to this machine and to private networks. Allow it only if all clients are trusted.
     pub fn private_webhooks(mut self, allowed: bool) -> Self {
         self.webhooks.allow_private = allowed;
         self
@@ -272,12 +279,12 @@ impl Server {
         let running = self.database(database).workers(workers).lease(lease).start().await?;
         let open = running.app.gatekeeper.is_open();
         let greeting = crate::settings::greeting(address, &graphs, open);
-        // A server whose output nobody reads serves all the same.
+        // The server runs even if its output is closed.
         drop(writeln!(std::io::stdout(), "{greeting}"));
         running.serve(listener, crate::settings::told_to_end(), grace).await
     }
 
-    /// Opens the database and starts the workers. Runs that another process left are gone on with.
+    /// Opens the database and starts the workers. They continue the runs that another process left.
     ///
     /// # Errors
     /// A graph cannot be served, or the database could not be opened.
@@ -409,7 +416,7 @@ impl Running {
     }
 
     /// Stops: no run is taken any more, and running supersteps finish within the grace time. Runs that are not over by then
-    /// are gone on with at the next start.
+    /// continue at the next start.
     pub async fn shutdown(mut self, grace: Duration) {
         self.app.stop();
         drop(tokio::time::timeout(grace, self.workers.ended()).await);
@@ -433,7 +440,7 @@ impl Running {
             listener.local_addr().map_err(|source| ServerError::Listen { address: any, source })?;
         if self.app.gatekeeper.is_open() && !address.ip().is_loopback() {
             return Err(ServerError::Setup(format!(
-                "nobody needs a key, so the server does not listen on {address}; give it an API key, or a loopback address"
+                "no API key is set, so the server does not listen on {address}; give it an API key, or a loopback address"
             )));
         }
         let app = self.app.clone();

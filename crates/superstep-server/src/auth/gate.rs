@@ -8,12 +8,11 @@ use axum::response::Response;
 use serde_json::Map;
 
 use super::secret::{Hash, id_of};
-use super::{
-    Access, Action, Caller, Denied, Filter, Identity, Resource, Role, SharedAuth, by_role,
-};
+use super::{Denied, SharedAuth, by_role};
+use crate::access::{Access, Action, Caller, Filter, Identity, Resource, Role};
 use crate::app::App;
 use crate::error::{ApiError, ApiResult};
-use crate::store::Store;
+use crate::store::{ApiKey, Store};
 use crate::tenant;
 
 /// Who lets requests in.
@@ -65,7 +64,11 @@ impl Gatekeeper {
             Denied::Unavailable("the server's database does not answer; try again".to_owned())
         })?;
         let works = found.filter(|key| key.revoked_at.is_none() && hash.is_hex(&key.hash));
-        Ok(works.map(|key| Identity::new(key.name).tenant(key.tenant).role(key.role)))
+        let identity = |key: ApiKey| match key.role.parse() {
+            Ok(role) => Ok(Identity::new(key.name).tenant(key.tenant).role(role)),
+            Err(error) => Err(Denied::Forbidden(format!("the key has a role of its own: {error}"))),
+        };
+        works.map(identity).transpose()
     }
 
     async fn authorise(&self, identity: &Identity, access: Access) -> Result<Filter, Denied> {

@@ -11,11 +11,16 @@ use ring::signature::{
 use serde_json::{Map, Value as Json};
 
 use super::gate::bearer;
-use super::{Auth, Denied, Identity, Role};
-use crate::server::ServerError;
+use super::{Auth, Denied};
+use crate::access::{Identity, Role};
 
 /// The shortest secret for [`Jwt::hs256`], in bytes: as long as the hash.
 const SECRET_MIN: usize = 32;
+
+/// A key cannot verify tokens.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct BadTokenKey(String);
 
 /// Lets those in who send a JSON Web Token as `authorization: Bearer`. Needs the feature `jwt`.
 ///
@@ -26,7 +31,7 @@ const SECRET_MIN: usize = 32;
 /// ```
 /// use superstep_server::{Jwt, Server};
 ///
-/// # fn main() -> Result<(), superstep_server::ServerError> {
+/// # fn main() -> Result<(), superstep_server::BadTokenKey> {
 /// # let secret = [7; 32];
 /// let tokens = Jwt::hs256(&secret)?.issuer("https://id.example.com").audience("agents");
 /// let server = Server::new().auth(tokens);
@@ -55,9 +60,9 @@ impl Jwt {
     ///
     /// # Errors
     /// The secret is shorter than 32 bytes.
-    pub fn hs256(secret: &[u8]) -> Result<Self, ServerError> {
+    pub fn hs256(secret: &[u8]) -> Result<Self, BadTokenKey> {
         if secret.len() < SECRET_MIN {
-            return Err(ServerError::Setup(format!(
+            return Err(BadTokenKey(format!(
                 "the secret of tokens has {} bytes; it must have {SECRET_MIN}",
                 secret.len()
             )));
@@ -69,7 +74,7 @@ impl Jwt {
     ///
     /// # Errors
     /// The text is no such key.
-    pub fn rs256(public_key_pem: &[u8]) -> Result<Self, ServerError> {
+    pub fn rs256(public_key_pem: &[u8]) -> Result<Self, BadTokenKey> {
         let key = DecodingKey::from_rsa_pem(public_key_pem).map_err(|error| no_key(&error))?;
         Ok(Self::new(Algorithm::RS256, key))
     }
@@ -78,7 +83,7 @@ impl Jwt {
     ///
     /// # Errors
     /// The text is no such key.
-    pub fn es256(public_key_pem: &[u8]) -> Result<Self, ServerError> {
+    pub fn es256(public_key_pem: &[u8]) -> Result<Self, BadTokenKey> {
         let key = DecodingKey::from_ec_pem(public_key_pem).map_err(|error| no_key(&error))?;
         Ok(Self::new(Algorithm::ES256, key))
     }
@@ -149,8 +154,8 @@ impl Auth for Jwt {
     }
 }
 
-fn no_key(error: &jsonwebtoken::errors::Error) -> ServerError {
-    ServerError::Setup(format!("the public key of tokens cannot be read: {error}"))
+fn no_key(error: &jsonwebtoken::errors::Error) -> BadTokenKey {
+    BadTokenKey(format!("the public key of tokens cannot be read: {error}"))
 }
 
 /// Calculates with `ring`, which is there for TLS.

@@ -1,15 +1,15 @@
 //! Who may use the server, and for what.
 //!
 //! [`Auth`] finds out who sends a request and what they may do; [`gate`] stands before every operation and asks it. Operations
-//! get a [`Caller`], which is the only way to the keys of objects, so they reach what belongs to the tenant of the caller.
+//! get a [`Caller`](crate::access::Caller), which is the only way to the keys of objects, so they reach what belongs to the
+//! tenant of the caller.
+//!
+//! Knows what kind of operation it stands before, the API keys in the store, and nothing of what the operation does.
 
-mod access;
-mod caller;
 mod gate;
 #[cfg(feature = "jwt")]
 mod jwt;
-mod key_ring;
-mod secret;
+pub(crate) mod secret;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -17,44 +17,11 @@ use std::sync::Arc;
 
 use axum::http::request::Parts;
 
-pub use access::{Access, Action, Filter, Resource, Role};
-pub(crate) use caller::Caller;
+use crate::access::{Access, Action, Filter, Identity};
+
 pub(crate) use gate::{Gate, Gatekeeper, check};
 #[cfg(feature = "jwt")]
-pub use jwt::Jwt;
-pub use key_ring::{KeyInfo, KeyRing};
-
-/// Somebody who sends requests.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Identity {
-    /// Who it is. Answers are recorded under it, and nodes find it as `langgraph_auth_user_id` in their configuration.
-    pub id: String,
-    /// The tenant, whose objects are the only ones there are for them; the default tenant if it is empty. At most 63 letters,
-    /// digits, `-` and `_`.
-    pub tenant: String,
-    /// What they may do, unless [`Auth::authorise`] decides otherwise.
-    pub role: Role,
-}
-
-impl Identity {
-    /// A user of the default tenant.
-    pub fn new(id: impl Into<String>) -> Self {
-        Self { id: id.into(), tenant: String::new(), role: Role::User }
-    }
-
-    /// In this tenant.
-    #[must_use]
-    pub fn tenant(self, tenant: impl Into<String>) -> Self {
-        Self { tenant: tenant.into(), ..self }
-    }
-
-    /// With this role.
-    #[must_use]
-    pub fn role(self, role: Role) -> Self {
-        Self { role, ..self }
-    }
-}
+pub use jwt::{BadTokenKey, Jwt};
 
 /// Why a request is refused. The text is shown to the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,7 +73,7 @@ pub trait Auth: Send + Sync + 'static {
         request: &Parts,
     ) -> impl Future<Output = Result<Identity, Denied>> + Send;
 
-    /// Whether they may do this, and with which objects of their tenant. What their [role](Role) allows, unless replaced.
+    /// Whether they may do this, and with which objects of their tenant. What their [role](crate::Role) allows, unless replaced.
     ///
     /// # Errors
     /// [`Denied::Forbidden`] if they may not.

@@ -10,8 +10,8 @@ use uuid::Uuid;
 
 use super::session::Session;
 use super::subscription::Filter;
+use crate::access::Caller;
 use crate::app::App;
-use crate::auth::Caller;
 use crate::error::ApiError;
 use crate::queue::{graph_of, open_questions, submit};
 use crate::store::{ListQuery, RunStatus, Thread};
@@ -253,7 +253,7 @@ fn answers(params: &Json) -> Result<Object, CommandError> {
     Ok(answers)
 }
 
-/// The questions of a thread that nobody has answered.
+/// The open questions of a thread.
 async fn unanswered(
     app: &App,
     key: &str,

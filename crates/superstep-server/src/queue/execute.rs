@@ -48,7 +48,7 @@ pub(super) async fn execute(app: Arc<App>, claimed: Claimed) {
         None => Vec::new(),
     };
     let result = result_of(&ended);
-    // Nobody is told of an end that is not stored.
+    // Readers learn of the end of a run after it is stored.
     let told = loop {
         match app.store.finish(&run, ended.clone(), told_of.clone()).await {
             Ok(true) => {
@@ -63,7 +63,7 @@ pub(super) async fn execute(app: Arc<App>, claimed: Claimed) {
             }
             Ok(false) => {
                 publisher.iter().for_each(Publisher::give_up);
-                tracing::warn!(run = %run.run_id, "a run was deleted, or ended by somebody else");
+                tracing::warn!(run = %run.run_id, "a run was deleted, or ended by another process");
                 break Some(json!({}));
             }
             Err(error) => {
@@ -285,7 +285,7 @@ async fn roll_back(app: &App, run: &Run, thread: &AnyThread) -> Ended {
     Ended::Deleted { status: None, result: json!({}), thread_too, thread }
 }
 
-/// Where a thread is after a run that did not come to its end.
+/// Where a thread is after a run that did not finish.
 async fn rest(thread: &AnyThread) -> (Option<Json>, Object) {
     match thread.state(true).await {
         Ok(state) => parts(&state),

@@ -1,10 +1,10 @@
-//! Taking runs in. A run is stored before anybody is told of it.
+//! Accepting runs. A run is stored before it is acknowledged.
 
 use serde_json::{Value as Json, json};
 use uuid::Uuid;
 
+use crate::access::Caller;
 use crate::app::App;
-use crate::auth::Caller;
 use crate::error::{ApiError, ApiResult};
 use crate::events::Active;
 use crate::protocol::hide;

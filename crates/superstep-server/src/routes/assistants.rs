@@ -6,8 +6,8 @@ use serde_json::{Value as Json, json};
 
 use super::operation::{Action, Operation, Resource, delete, get, patch, post};
 use super::{Answer, State, json, no_content, page};
+use crate::access::Caller;
 use crate::app::App;
-use crate::auth::Caller;
 use crate::error::{ApiError, ApiResult};
 use crate::store::{self, Assistant, ListQuery, Made, Page};
 use crate::tenant::id_of;

@@ -5,7 +5,7 @@ use serde_json::{Map, Value as Json};
 use super::assistants::{Order, column};
 use super::operation::{Action, Operation, Resource, delete, get, patch, post};
 use super::{Answer, State, json, no_content, page};
-use crate::auth::Caller;
+use crate::access::Caller;
 use crate::crons::{name_in, next_date, parse_time, request};
 use crate::error::{ApiError, ApiResult};
 use crate::store::{Asked, Create, Cron, ListQuery, Made, OnCompletion, Page};
@@ -292,7 +292,7 @@ pub(super) async fn update(
     });
     let changed = state.store.update_cron(&id, change).await?.ok_or_else(|| missing(&id))?;
     if changed.updated_at == seen {
-        return Err(ApiError::conflict("the cron was changed by somebody else; try again"));
+        return Err(ApiError::conflict("the cron was changed by another request; try again"));
     }
     state.cron_wake.notify_one();
     Ok(json(cron_json(&changed)))

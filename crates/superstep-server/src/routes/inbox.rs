@@ -6,8 +6,8 @@ use serde_json::{Value as Json, json};
 
 use super::operation::{Action, Limit, Operation, Resource, get, post};
 use super::{Answer, State, json};
+use crate::access::Caller;
 use crate::app::App;
-use crate::auth::Caller;
 use crate::crons::parse_time;
 use crate::error::{ApiError, ApiResult};
 use crate::store::{InboxPlace, Thread, contains_all};

@@ -9,7 +9,7 @@ use superstep::checkpoint::{
 
 use super::operation::{Action, Operation, Resource, delete, get, post, put};
 use super::{Answer, State, json, no_content};
-use crate::auth::Caller;
+use crate::access::Caller;
 use crate::error::{ApiError, ApiResult};
 use crate::wire::{Body, Object, Query, Time, limit, offset, or_default};
 

@@ -1,4 +1,7 @@
 //! The endpoints, by what they are about.
+//!
+//! The outermost room: knows all others but the server that starts it, and only the server and the gate in front of each
+//! operation (`auth`) know it.
 
 mod assistants;
 mod crons;
@@ -48,7 +51,7 @@ fn no_content() -> Response {
     StatusCode::NO_CONTENT.into_response()
 }
 
-/// A page of a list, with the headers that say how to go on.
+/// A page of a list, with the headers that lead to the next one.
 fn page<T>(page: &Page<T>, offset: usize, one: impl Fn(&T) -> ApiResult<Json>) -> Answer {
     let rows = page.rows.iter().map(one).collect::<ApiResult<Vec<_>>>()?;
     let end = offset.saturating_add(rows.len());

@@ -9,9 +9,9 @@ use axum::routing::{MethodFilter, MethodRouter, on};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use super::State;
+use crate::access::Caller;
+pub(crate) use crate::access::{Access, Action, Resource};
 use crate::app::App;
-use crate::auth::Caller;
-pub(crate) use crate::auth::{Access, Action, Resource};
 use crate::wire::{Body, Keyed, Path, Query, RawBody};
 
 /// What an idempotency key does.

@@ -17,8 +17,8 @@ use schemars::JsonSchema;
 
 use super::operation::{Action, Content, Operation, Resource, get, post};
 use super::{Answer, State, json as answer};
+use crate::access::Caller;
 use crate::app::{App, stopped};
-use crate::auth::Caller;
 use crate::error::{ApiError, ApiResult};
 use crate::events::{HEARTBEAT_COMMENT, sse_response};
 use crate::protocol::{
@@ -210,7 +210,7 @@ impl Connection {
                 },
                 Some(event) = waiting.recv() => match event {
                     Some(text) => text,
-                    // A reader cannot go on. The client comes back.
+                    // The reader cannot continue here. The client reconnects.
                     None => return close(socket).await,
                 },
                 () = stopped(&mut stopping) => return close(socket).await,

@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 
 use super::operation::{Action, Content, Limit, Offset, Operation, Resource, delete, get, post};
 use super::{Answer, State, json, no_content, page, with_locations};
-use crate::auth::Caller;
+use crate::access::Caller;
 use crate::error::{ApiError, ApiResult};
 use crate::queue::{self, submit, submit_all};
 use crate::store::{Cancel, ListQuery, RunStatus, Which};

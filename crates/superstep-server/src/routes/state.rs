@@ -5,8 +5,8 @@ use superstep::{AnyThread, CheckpointRef, RunError, StateUpdate};
 
 use super::operation::{Action, Limit, Operation, Resource, get, post};
 use super::{Answer, State, json};
+use crate::access::Caller;
 use crate::app::App;
-use crate::auth::Caller;
 use crate::error::{ApiError, ApiResult};
 use crate::queue::{graph_of, open_questions};
 use crate::store::{Thread, ThreadStatus};

@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use super::Answer;
-use crate::auth::Role;
 use crate::time::Micros;
 
 /// An API key. The key itself is not stored, only its hash.
@@ -14,7 +13,8 @@ pub(crate) struct ApiKey {
     /// What people call it. No two keys that work have the same name.
     pub(crate) name: String,
     pub(crate) tenant: String,
-    pub(crate) role: Role,
+    /// The word for it.
+    pub(crate) role: String,
     /// SHA-256 of the whole key, in hexadecimal digits.
     pub(crate) hash: String,
     pub(crate) created_at: Micros,

@@ -17,6 +17,8 @@
 //!    does not are taken back ([`WorkerTable`]).
 //!
 //! A call that cancels or takes back runs of several threads is one transaction for each of them.
+//!
+//! Knows no other room: what is stored is neither JSON of the API nor a run in memory.
 
 mod answers;
 #[cfg(test)]

@@ -4,6 +4,8 @@
 //! id of the object after the name of its tenant, as in `acme:0192…`. Objects of the default tenant, whose name is empty, have
 //! their ids as keys; so a server without tenants reads and writes LangGraph's databases as they are. Ids are UUIDs and names
 //! have no colon, so each key is of one tenant. Who makes keys of the tenant of the caller only cannot reach those of others.
+//!
+//! Knows the library only.
 
 mod checkpoints;
 mod items;

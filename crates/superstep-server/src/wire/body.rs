@@ -12,8 +12,8 @@ use serde_json::Value as Json;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
+use crate::access::Caller;
 use crate::app::App;
-use crate::auth::Caller;
 use crate::error::{ApiError, ApiResult};
 use crate::store::Asked;
 

@@ -1,4 +1,7 @@
 //! The JSON of the API: what requests hold, and what objects look like. These types do not leave the crate.
+//!
+//! Knows the records of the store, which it shows, and the address of a webhook, which it checks. Knows nothing of how runs are
+//! queued and driven.
 
 mod body;
 mod objects;

@@ -3,6 +3,7 @@
 
 use axum::http::StatusCode;
 use serde_json::{Value as Json, json};
+use superstep::prelude::*;
 use superstep_server::{Database, KeyRing, Role, Server};
 
 use crate::world::{Answered, Dir, World};
@@ -142,4 +143,51 @@ async fn who_answered_when_and_why_is_recorded() {
     let run = post(&path, body).await;
     assert_eq!(run["kwargs"]["config"]["configurable"]["langgraph_auth_user_id"], "ada", "{run}");
     assert!(!run.to_string().contains("acme:"), "{run}");
+}
+
+#[derive(State, Clone, Default)]
+struct Decision {
+    ok: bool,
+}
+
+async fn with_schema(task: Task) -> DecisionUpdate {
+    Decision::update().ok(task.interrupt::<bool>("ok?").schema(json!({ "type": "boolean" })).await)
+}
+
+async fn without(task: Task) -> DecisionUpdate {
+    Decision::update().ok(task.interrupt::<bool>("ok?").await)
+}
+
+#[tokio::test]
+async fn an_answer_of_the_wrong_type_leaves_the_question_open() {
+    let mut server = Server::new();
+    let graph = StateGraph::<Decision>::new().add_node("ask", with_schema).add_edge(START, "ask");
+    server = server.graph("typed", graph.compile().expect("a graph"));
+    let graph = StateGraph::<Decision>::new().add_node("ask", without).add_edge(START, "ask");
+    server = server.graph("untyped", graph.compile().expect("a graph"));
+    let world = World::start(server).await;
+
+    let thread = ask(&world, "typed", json!({}), json!({})).await;
+    let (questions, _) = inbox(&world, json!({ "thread_id": thread })).await;
+    assert_eq!(questions[0]["response_schema"], json!({ "type": "boolean" }));
+    let id = questions[0]["interrupt_id"].as_str().expect("an id");
+    for wrong in [json!("yes"), json!({ id: 7 }), json!([true])] {
+        let refused = answer(&world, &thread, "typed", json!({ "resume": wrong })).await;
+        assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY, "{}", refused.text);
+        assert!(refused.text.contains(id), "{}", refused.text);
+    }
+    let runs = world.get(&format!("/threads/{thread}/runs")).await.json();
+    assert_eq!(runs.as_array().map(Vec::len), Some(1), "nothing was created");
+    let found = world.get(&format!("/threads/{thread}")).await.json();
+    assert_eq!(found["status"], "interrupted");
+    assert!(!found.to_string().contains("response_schema"), "as clients know it: {found}");
+    let taken = answer(&world, &thread, "typed", json!({ "resume": { id: true } })).await;
+    assert_eq!(taken.json()["ok"], true, "{}", taken.text);
+
+    // Without a schema only the node finds out.
+    let thread = ask(&world, "untyped", json!({}), json!({})).await;
+    let failed = answer(&world, &thread, "untyped", json!({ "resume": "yes" })).await;
+    assert!(failed.text.contains("__error__"), "{}", failed.text);
+    let taken = answer(&world, &thread, "untyped", json!({ "resume": true })).await;
+    assert_eq!(taken.json()["ok"], true, "{}", taken.text);
 }

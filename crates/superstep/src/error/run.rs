@@ -199,7 +199,7 @@ impl fmt::Display for RunError {
             ),
             Self::Stale { thread, problems } => write!(
                 f,
-                "thread `{thread}` was stored by another version of the graph: {}; go on with \
+                "thread `{thread}` was stored by another version of the graph: {}; continue with \
                  that version, or give the thread new input, which drops its open work",
                 problems.join("; ")
             ),

@@ -66,7 +66,7 @@ impl Input {
 
     /// An answer that cannot be serialized: the run is refused.
     pub(crate) fn unfit(question: Option<InterruptId>, error: Error) -> Self {
-        Self::command(Resume::Unfit(question, error))
+        Self::command(Resume::Invalid(question, error))
     }
 
     fn command(resume: Resume) -> Self {

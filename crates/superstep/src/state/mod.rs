@@ -97,7 +97,7 @@ pub(crate) use schema::Spec;
 pub use schema::{Channel, ChannelError, Deltas, Kind, Managed, Schema, Taken};
 pub use table::{Fold, Table, TableChannel, TableSchema};
 pub use writes::{Payload, Update, Writes};
-pub(crate) use writes::{Unfit, WriteValue};
+pub(crate) use writes::{UpdateProblem, WriteValue};
 
 use std::sync::Arc;
 

@@ -18,7 +18,7 @@ use crate::engine::stored::pending::Pending;
 use crate::engine::stored::record::RESUME;
 use crate::engine::stored::slots::{self, Unstorable};
 use crate::error::RunError;
-use crate::state::Unfit;
+use crate::state::UpdateProblem;
 
 /// A question that waits for an answer.
 struct Open {
@@ -34,7 +34,7 @@ struct Open {
 struct Bound {
     /// All answers of a task of this graph, the new one last.
     own: Vec<(TaskId, String, Vec<Value>)>,
-    /// Answers that are carried to whoever asks the question, which may be a graph or a call inside a task.
+    /// Answers that are carried to the asker of the question, which may be a graph or a call inside a task.
     carried: Vec<(InterruptId, Value)>,
 }
 
@@ -75,17 +75,17 @@ impl Driver {
         let update = update.resolved(&*self.setting.layout.schema).map_err(|unfit| {
             RunError::InvalidUpdate {
                 message: match unfit {
-                    Unfit::NoUpdate(found) => {
+                    UpdateProblem::NotAnUpdate(found) => {
                         format!("the command's update {found} is no map of channels")
                     }
-                    Unfit::Problems(text) => text,
+                    UpdateProblem::Problems(text) => text,
                 },
                 code: None,
             }
         })?;
         let single = match &resume {
             Resume::One(answer) => Some(answer.clone()),
-            Resume::Nothing | Resume::ById(_) | Resume::Unfit(..) => None,
+            Resume::Nothing | Resume::ById(_) | Resume::Invalid(..) => None,
         };
         let bound = self.bind(resume, single.is_some(), start)?;
         if !begun {
@@ -116,12 +116,12 @@ impl Driver {
         let ids: Vec<_> = open.iter().map(|open| format!("`{}`", open.question.id)).collect();
         let ids = ids.join(", ");
         let answers = match (resume, &open[..]) {
-            (Resume::Unfit(Some(id), error), _) => {
+            (Resume::Invalid(Some(id), error), _) => {
                 return refuse(format!(
                     "the answer to question `{id}` cannot be serialized: {error}"
                 ));
             }
-            (Resume::Unfit(None, error), _) => {
+            (Resume::Invalid(None, error), _) => {
                 let open = if ids.is_empty() { "none" } else { &ids };
                 return refuse(format!(
                     "the answer cannot be serialized: {error}; open questions: {open}"
@@ -239,7 +239,7 @@ impl Driver {
     /// Stores a command beside the checkpoint, so that it is not lost if the run does not get far.
     ///
     /// A run that stores at its end stores where the command leads only if it ends here: the checkpoint would otherwise
-    /// keep what belongs to the next one. The answers are stored now, with the claim, because nobody else may answer.
+    /// keep what belongs to the next one. The answers are stored now, with the claim, so that no other process answers.
     async fn store_command(
         &mut self,
         new: &[Write],
@@ -280,7 +280,7 @@ impl Driver {
         self.claim(writes).await
     }
 
-    /// Answers that are carried to graphs inside tasks reach whoever asked for them in this run.
+    /// Carries the answers to the graphs and calls inside tasks that asked for them in this run.
     pub(in crate::engine) fn carry_answers(&mut self) {
         if self.pending.claim.answers.is_empty() {
             return;

@@ -36,7 +36,7 @@ struct Found {
 enum Way {
     /// It is where the graph is.
     Latest,
-    /// It was asked for; whether the graph has gone on since.
+    /// It was asked for. `superseded`: the thread has continued since.
     Asked { superseded: bool },
     /// It is where the graph was when the graph around it was where that begins.
     Bounded,
@@ -73,7 +73,7 @@ impl Driver {
             Way::Asked { superseded } if !self.is_nested() && !self.goes_inside() => {
                 (superseded, superseded && !answers)
             }
-            // What was made from outside is a branch of its own until the thread has gone on from it.
+            // An update from outside is a branch of its own until the thread has continued from it.
             Way::Asked { superseded } => (superseded || !self.position.is_from_outside(), true),
         };
         Start { branches, time_travel, rewound: matches!(way, Way::Bounded) }

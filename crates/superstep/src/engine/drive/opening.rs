@@ -36,7 +36,7 @@ pub(crate) enum Resume {
     One(Value),
     ById(Vec<(InterruptId, Value)>),
     /// An answer that cannot be serialized, and the question it was given for, if it was named.
-    Unfit(Option<InterruptId>, Error),
+    Invalid(Option<InterruptId>, Error),
 }
 
 impl Resume {

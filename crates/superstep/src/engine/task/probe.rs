@@ -1,6 +1,6 @@
 //! Where tests look at tasks and bend their course. Without the feature `testing` nothing happens here.
 
-use crate::engine::step::attempt::{End, Ran};
+use crate::engine::step::attempt::{End, TaskResult};
 use crate::engine::task::handle::Task;
 use crate::error::NodeError;
 
@@ -22,11 +22,11 @@ impl Way {
     }
 }
 
-impl<T> From<&Result<Ran<T>, NodeError>> for Way {
-    fn from(ended: &Result<Ran<T>, NodeError>) -> Self {
+impl<T> From<&Result<TaskResult<T>, NodeError>> for Way {
+    fn from(ended: &Result<TaskResult<T>, NodeError>) -> Self {
         match ended {
-            Ok(Ran::Returned(_)) => Self::Returned,
-            Ok(Ran::Suspended(_)) => Self::Stopped,
+            Ok(TaskResult::Returned(_)) => Self::Returned,
+            Ok(TaskResult::Suspended(_)) => Self::Stopped,
             Err(_) => Self::Failed,
         }
     }

@@ -2,8 +2,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::Role;
-use super::secret::{Hash, new_key};
+use crate::access::Role;
+use crate::auth::secret::{Hash, new_key};
 use crate::server::{Database, ServerError, open_store};
 use crate::store::{ApiKey, Store};
 use crate::tenant;
@@ -27,17 +27,16 @@ pub struct KeyInfo {
     pub revoked_at: Option<SystemTime>,
 }
 
-impl From<ApiKey> for KeyInfo {
-    fn from(key: ApiKey) -> Self {
+impl TryFrom<ApiKey> for KeyInfo {
+    type Error = ServerError;
+
+    fn try_from(key: ApiKey) -> Result<Self, ServerError> {
         let ApiKey { id, name, tenant, role, created_at, revoked_at, .. } = key;
-        Self {
-            id,
-            name,
-            tenant,
-            role,
-            created_at: time(created_at),
-            revoked_at: revoked_at.map(time),
-        }
+        let role = role.parse().map_err(|error| {
+            ServerError::Database(format!("the key `{name}` cannot be read: {error}"))
+        })?;
+        let (created_at, revoked_at) = (time(created_at), revoked_at.map(time));
+        Ok(Self { id, name, tenant, role, created_at, revoked_at })
     }
 }
 
@@ -94,13 +93,13 @@ impl KeyRing {
             id,
             name: name.to_owned(),
             tenant: tenant.to_owned(),
-            role,
+            role: role.as_str().to_owned(),
             hash: Hash::of(&text).to_hex(),
             created_at: Micros::now(),
             revoked_at: None,
         };
         if self.store.add_key(key.clone()).await? {
-            return Ok((key.into(), text));
+            return Ok((key.try_into()?, text));
         }
         Err(ServerError::Setup(format!(
             "there is a key `{name}` already; revoke it, or choose another name"
@@ -112,7 +111,7 @@ impl KeyRing {
     /// # Errors
     /// The database does not answer.
     pub async fn list(&self) -> Result<Vec<KeyInfo>, ServerError> {
-        Ok(self.store.keys().await?.into_iter().map(KeyInfo::from).collect())
+        self.store.keys().await?.into_iter().map(KeyInfo::try_from).collect()
     }
 
     /// Revokes the key with this name or id.
@@ -122,6 +121,6 @@ impl KeyRing {
     pub async fn revoke(&self, name_or_id: &str) -> Result<KeyInfo, ServerError> {
         let revoked = self.store.revoke_key(name_or_id, Micros::now()).await?;
         let missing = || ServerError::Setup(format!("no key that works is called `{name_or_id}`"));
-        Ok(revoked.ok_or_else(missing)?.into())
+        revoked.ok_or_else(missing)?.try_into()
     }
 }

@@ -42,7 +42,7 @@ impl Resource {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Action {
-    /// Shows nothing that belongs to anybody. It needs no identity, and [`Auth`](super::Auth) is not asked.
+    /// Shows nothing that belongs to anybody. It needs no identity, and [`Auth`](crate::Auth) is not asked.
     Open,
     /// Looks at one object.
     Read,
@@ -134,6 +134,38 @@ impl std::str::FromStr for Role {
     fn from_str(word: &str) -> Result<Self, String> {
         let found = Self::ALL.into_iter().find(|role| role.as_str() == word);
         found.ok_or_else(|| format!("`{word}` is no role; there are admin, user and viewer"))
+    }
+}
+
+/// Somebody who sends requests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Identity {
+    /// Who it is. Answers are recorded under it, and nodes find it as `langgraph_auth_user_id` in their configuration.
+    pub id: String,
+    /// The tenant, whose objects are the only ones there are for them; the default tenant if it is empty. At most 63 letters,
+    /// digits, `-` and `_`.
+    pub tenant: String,
+    /// What they may do, unless [`Auth::authorise`](crate::Auth::authorise) decides otherwise.
+    pub role: Role,
+}
+
+impl Identity {
+    /// A user of the default tenant.
+    pub fn new(id: impl Into<String>) -> Self {
+        Self { id: id.into(), tenant: String::new(), role: Role::User }
+    }
+
+    /// In this tenant.
+    #[must_use]
+    pub fn tenant(self, tenant: impl Into<String>) -> Self {
+        Self { tenant: tenant.into(), ..self }
+    }
+
+    /// With this role.
+    #[must_use]
+    pub fn role(self, role: Role) -> Self {
+        Self { role, ..self }
     }
 }
 

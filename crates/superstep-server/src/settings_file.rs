@@ -3,11 +3,11 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::Settings;
 use crate::server::ServerError;
+use crate::settings::Settings;
 
 /// The file that is read if no other one is named.
-pub(super) const DEFAULT: &str = "superstep.toml";
+const DEFAULT: &str = "superstep.toml";
 
 /// What a file can say: the same as arguments, under the same names.
 #[derive(Debug, Default, Deserialize)]
@@ -29,7 +29,7 @@ enum OneOrMany {
 }
 
 /// Changes settings as a file says. The default file need not be there.
-pub(super) fn apply(settings: &mut Settings, named: Option<&Path>) -> Result<(), ServerError> {
+pub(crate) fn apply(settings: &mut Settings, named: Option<&Path>) -> Result<(), ServerError> {
     let path = named.unwrap_or(Path::new(DEFAULT));
     match std::fs::read_to_string(path) {
         Ok(text) => apply_text(settings, &text, path),

@@ -1,7 +1,5 @@
 //! What a server is told by its arguments, its environment and a file.
 
-mod file;
-
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
@@ -14,7 +12,7 @@ use crate::server::{Database, ServerError};
 /// | --- | --- | --- |
 /// | `--db` | `SUPERSTEP_DB` | `sqlite:superstep.db` |
 /// | `--listen` | `SUPERSTEP_LISTEN` | `127.0.0.1:2024` |
-/// | `--api-key` | `SUPERSTEP_API_KEY` | nobody needs a key, and only this machine gets in |
+/// | `--api-key` | `SUPERSTEP_API_KEY` | no key is needed, and only this machine gets in |
 /// | `--workers` | `SUPERSTEP_WORKERS` | 10 |
 /// | `--lease` | `SUPERSTEP_LEASE` | 15 seconds: when a process has died, another one goes on with its runs after this time |
 /// | `--webhook-secret` | `SUPERSTEP_WEBHOOK_SECRET` | webhooks are not signed |
@@ -66,7 +64,7 @@ impl Settings {
     /// The file cannot be read, a name in it is not known, or a value makes no sense. The error names the line.
     pub fn from_file(named: Option<&Path>) -> Result<Self, ServerError> {
         let mut settings = Self::default();
-        file::apply(&mut settings, named)?;
+        crate::settings_file::apply(&mut settings, named)?;
         Ok(settings)
     }
 
@@ -103,7 +101,7 @@ impl Settings {
         Ok(self)
     }
 
-    fn set(&mut self, name: &str, value: &str) -> Result<(), ServerError> {
+    pub(crate) fn set(&mut self, name: &str, value: &str) -> Result<(), ServerError> {
         let wrong =
             |what: &str| ServerError::Setup(format!("`{value}` is not {what} for `--{name}`"));
         match name {

@@ -7,7 +7,6 @@ use serde_json::{Map, Value as Json};
 use uuid::Uuid;
 
 use super::Identity;
-use crate::app::App;
 use crate::error::{ApiError, ApiResult};
 use crate::store::ListQuery;
 use crate::tenant;
@@ -25,7 +24,7 @@ struct Known {
 }
 
 impl Caller {
-    pub(super) fn new(identity: Option<Identity>, filter: Map<String, Json>) -> Self {
+    pub(crate) fn new(identity: Option<Identity>, filter: Map<String, Json>) -> Self {
         let tenant = identity.as_ref().map(|identity| identity.tenant.clone()).unwrap_or_default();
         Self(Arc::new(Known { identity, tenant, filter }))
     }
@@ -115,10 +114,10 @@ fn both(mut one: Map<String, Json>, other: Map<String, Json>) -> Option<Map<Stri
     Some(one)
 }
 
-impl FromRequestParts<Arc<App>> for Caller {
+impl<S: Sync> FromRequestParts<S> for Caller {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &Arc<App>) -> ApiResult<Self> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> ApiResult<Self> {
         parts.extensions.get::<Self>().cloned().ok_or_else(|| {
             // The gate stands before every operation that is not open.
             ApiError::new(StatusCode::UNAUTHORIZED, "this operation needs an identity")

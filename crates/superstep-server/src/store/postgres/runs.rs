@@ -20,6 +20,9 @@ use crate::time::Micros;
 /// Locks of ours among those of others: the first half of their keys.
 const LOCKS: &str = "1936024690";
 
+/// Finds a cron that is still as it was seen, and says how it is stored afterwards.
+type Condition<'a> = (Sql, &'a (dyn Fn(Cron) -> Result<Sql> + Sync));
+
 /// Which of the open runs of a thread a rule has to see. Many may wait.
 pub(super) enum Need {
     All,
@@ -185,7 +188,7 @@ impl PostgresStore {
     pub(super) async fn admit_if(
         &self,
         admission: &Admission,
-        cron: Option<(Sql, &(dyn Fn(Cron) -> Result<Sql> + Sync))>,
+        cron: Option<Condition<'_>>,
     ) -> Result<Option<Admitted>> {
         let mut also = Vec::from_iter(count_pending(std::slice::from_ref(admission)));
         let (find, moved) = cron.unzip();

@@ -4,7 +4,7 @@ use serde_json::{Value as Json, json};
 use tokio::task::JoinSet;
 
 use super::{Place, asked, claim_run, over, run};
-use crate::auth::Role;
+
 use crate::store::{
     Admitted, ApiKey, Asked, Create, InboxPlace, ListQuery, Made, Multitask, Once, Thread,
     ThreadStatus,

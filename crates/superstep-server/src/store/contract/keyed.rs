@@ -4,7 +4,6 @@ use serde_json::{Value as Json, json};
 use tokio::task::JoinSet;
 
 use super::{Place, asked, claim_run, over, run};
-
 use crate::store::{
     Admitted, ApiKey, Asked, Create, InboxPlace, ListQuery, Made, Multitask, Once, Thread,
     ThreadStatus,
@@ -103,7 +102,7 @@ pub(super) async fn a_key_works_until_it_is_revoked<P: Place>() {
         id: id.to_owned(),
         name: "ci".to_owned(),
         tenant: "acme".to_owned(),
-        role: Role::User,
+        role: "user".to_owned(),
         hash: format!("hash of {id}"),
         created_at: Micros(at),
         revoked_at: None,

@@ -8,6 +8,7 @@ use clap::{Args as ArgsOf, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use serde_json::Value as Json;
 use superstep_checkpoint::ThreadStatus;
+use superstep_server::Role;
 
 const AFTER: &str = "\
 Examples:
@@ -42,6 +43,12 @@ pub(crate) enum Cmd {
         after_help = "Example:\n  superstep --db sqlite:agents.db serve --listen 127.0.0.1:2024\n\nWithout --db, everything is kept in superstep.db. Give --db memory to keep nothing.\nAny number of servers may use one PostgreSQL: --db postgres://app@localhost/agents.\nTo serve graphs of your own, write a program with `superstep_server::Server`."
     )]
     Serve(ServeArgs),
+    /// Make, list or revoke the API keys of servers that use a database
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  superstep --db sqlite:agents.db keys add ci --tenant acme --role user\n  superstep --db sqlite:agents.db keys revoke ci"
+    )]
+    Keys(KeysCmd),
     /// List threads with their status, the most recently changed first
     #[command(
         after_help = "Examples:\n  superstep --db sqlite:agents.db threads --limit 20\n  superstep --db sqlite:agents.db threads --status failed --metadata user=ada\n\nDamaged threads are listed whatever status is asked for."
@@ -188,14 +195,9 @@ pub(crate) struct DemoArgs {
 
 #[derive(Debug, ArgsOf)]
 pub(crate) struct ServeArgs {
-    /// Where to listen
-    #[arg(
-        long,
-        env = "SUPERSTEP_LISTEN",
-        value_name = "ADDRESS",
-        default_value = "127.0.0.1:2024"
-    )]
-    pub(crate) listen: SocketAddr,
+    /// Where to listen [default: 127.0.0.1:2024]
+    #[arg(long, env = "SUPERSTEP_LISTEN", value_name = "ADDRESS")]
+    pub(crate) listen: Option<SocketAddr>,
     /// Require this key from clients; may be given several times
     #[arg(
         long,
@@ -205,18 +207,42 @@ pub(crate) struct ServeArgs {
         value_delimiter = ','
     )]
     pub(crate) api_key: Vec<String>,
-    /// The number of concurrent runs
-    #[arg(long, env = "SUPERSTEP_WORKERS", value_name = "N", default_value_t = 10)]
-    pub(crate) workers: usize,
-    /// After how many seconds without a sign of life another process goes on with the runs of this one
+    /// The number of concurrent runs [default: 10]
+    #[arg(long, env = "SUPERSTEP_WORKERS", value_name = "N")]
+    pub(crate) workers: Option<usize>,
+    /// After how many seconds without a sign of life another process goes on with the runs of this one [default: 15]
     #[arg(
         long,
         env = "SUPERSTEP_LEASE",
         value_name = "SECONDS",
-        default_value_t = 15,
         value_parser = clap::value_parser!(u32).range(1..)
     )]
-    pub(crate) lease: u32,
+    pub(crate) lease: Option<u32>,
+    /// A file with what no argument and no variable says [default: superstep.toml, if it is there]
+    #[arg(long, env = "SUPERSTEP_CONFIG", value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum KeysCmd {
+    /// Make a key and print it; it cannot be shown again
+    Add {
+        /// Its name; answers that are given with the key are recorded under it
+        name: String,
+        /// The tenant, whose threads, assistants, crons and memory are the only ones that the key reaches [default: the default tenant]
+        #[arg(long, default_value = "", hide_default_value = true)]
+        tenant: String,
+        /// What it allows: admin, user, viewer
+        #[arg(long, default_value = "user")]
+        role: Role,
+    },
+    /// List the keys, oldest first
+    List,
+    /// Revoke a key; servers refuse it from then on
+    Revoke {
+        /// Its name or its id
+        key: String,
+    },
 }
 
 impl Default for DemoArgs {

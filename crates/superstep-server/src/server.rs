@@ -3,8 +3,8 @@ use std::fmt;
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::Router;
@@ -15,13 +15,15 @@ use superstep_sqlite::SqliteSaver;
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, Semaphore, watch};
 
-use crate::app::{App, default_assistant};
+use crate::app::App;
+use crate::auth::{Auth, Gatekeeper, SharedAuth};
 use crate::error::with_causes;
 use crate::events::Hub;
 use crate::metrics::Metrics;
 use crate::queue::Workers;
 use crate::settings::Settings;
-use crate::store::{Assistant, PostgresStore, SqliteStore, Store, StoreError};
+use crate::store::{PostgresStore, SqliteStore, Store, StoreError};
+use crate::tenant::{self, TenantItems};
 use crate::time::Micros;
 use crate::webhooks;
 
@@ -101,6 +103,13 @@ pub enum ServerError {
     },
 }
 
+#[cfg(feature = "jwt")]
+impl From<crate::auth::BadTokenKey> for ServerError {
+    fn from(error: crate::auth::BadTokenKey) -> Self {
+        Self::Setup(error.to_string())
+    }
+}
+
 impl From<StoreError> for ServerError {
     fn from(error: StoreError) -> Self {
         Self::Database(error.to_string())
@@ -133,6 +142,7 @@ pub struct Server {
     body_max: usize,
     streams_max: usize,
     api_keys: Vec<String>,
+    auth: Option<SharedAuth>,
     webhooks: webhooks::Policy,
 }
 
@@ -161,6 +171,7 @@ impl Server {
             body_max: 16 << 20,
             streams_max: 20_000,
             api_keys: Vec::new(),
+            auth: None,
             webhooks: webhooks::Policy::default(),
         }
     }
@@ -208,9 +219,16 @@ impl Server {
         self
     }
 
-    /// Lets only those in who have this key, or another one that was given.
+    /// Lets only those in who have this key, or another one that was given. They are admins of the default tenant.
     pub fn api_key(mut self, key: impl Into<String>) -> Self {
         self.api_keys.push(key.into());
+        self
+    }
+
+    /// Lets those in whom this knows. Keys of [`Server::api_key`] and of the [`KeyRing`](crate::KeyRing) are looked at first, and what
+    /// they may do is decided here, too.
+    pub fn auth(mut self, auth: impl Auth) -> Self {
+        self.auth = Some(Arc::new(auth));
         self
     }
 
@@ -259,7 +277,8 @@ impl Server {
             .map_err(|source| ServerError::Listen { address: listen, source })?;
         let address = listener.local_addr().unwrap_or(listen);
         let running = self.database(database).workers(workers).lease(lease).start().await?;
-        let greeting = crate::settings::greeting(address, &graphs);
+        let open = running.app.gatekeeper.is_open();
+        let greeting = crate::settings::greeting(address, &graphs, open);
         // The server runs even if its output is closed.
         drop(writeln!(std::io::stdout(), "{greeting}"));
         running.serve(listener, crate::settings::told_to_end(), grace).await
@@ -275,7 +294,9 @@ impl Server {
         }
         let webhooks = webhooks::Client::new(self.webhooks)
             .map_err(|error| ServerError::Setup(format!("TLS cannot be set up: {error}")))?;
-        let Opened { checkpointer, items, store } = open(&self.database, self.workers).await?;
+        let Opened { checkpointer, items: all_items, store } =
+            open(&self.database, self.workers).await?;
+        let items = AnyStore::new(TenantItems::new(all_items.clone(), tenant::DEFAULT));
         let mut graphs = BTreeMap::new();
         for (name, graph) in self.graphs {
             graph.check().map_err(|source| ServerError::Graph { name: name.clone(), source })?;
@@ -284,10 +305,7 @@ impl Server {
                 return Err(ServerError::Setup(format!("two graphs have the name `{name}`")));
             }
         }
-        for name in graphs.keys() {
-            // It may be there from an earlier start, and may have been changed since.
-            drop(store.create_assistant(default_for(name)).await?);
-        }
+        let has_keys = !store.keys().await?.is_empty();
         // It has to be known as alive before it takes a run.
         store.beat(self.lease).await?;
         let kept = i64::try_from(EVENTS_KEPT.as_micros()).unwrap_or(i64::MAX);
@@ -299,7 +317,7 @@ impl Server {
         let app = Arc::new(App {
             graphs,
             checkpointer,
-            items,
+            all_items,
             store,
             hub: Hub::default(),
             wake: Arc::new(Notify::new()),
@@ -313,13 +331,25 @@ impl Server {
             streams: Arc::new(Semaphore::new(self.streams_max)),
             streams_max: self.streams_max,
             metrics: Metrics::default(),
-            api_keys: self.api_keys,
+            gatekeeper: Gatekeeper::new(&self.api_keys, has_keys, self.auth),
+            prepared: Mutex::default(),
             stopping: watch::Sender::new(false),
         });
+        app.prepare(tenant::DEFAULT).await?;
         app.take_back().await?;
         let workers = Workers::start(&app, self.workers);
         Ok(Running { app, workers })
     }
+}
+
+/// The store of the server in a database.
+pub(crate) async fn open_store(database: &Database) -> Result<Arc<dyn Store>, ServerError> {
+    // One connection is enough for whoever does not serve.
+    Ok(match database {
+        Database::Memory => Arc::new(SqliteStore::open(None).await?),
+        Database::Sqlite(file) => Arc::new(SqliteStore::open(Some(file)).await?),
+        Database::Postgres(_) => open(database, 1).await?.store,
+    })
 }
 
 /// What is kept in one database.
@@ -355,23 +385,6 @@ async fn open(database: &Database, workers: usize) -> Result<Opened, ServerError
             Opened { checkpointer, items: AnyStore::new(items), store }
         }
     })
-}
-
-fn default_for(graph: &str) -> Assistant {
-    let now = Micros::now();
-    let empty = || serde_json::Value::Object(serde_json::Map::new());
-    Assistant {
-        assistant_id: default_assistant(graph),
-        graph_id: graph.to_owned(),
-        name: graph.to_owned(),
-        description: None,
-        config: empty(),
-        context: empty(),
-        metadata: [("created_by".to_owned(), "system".into())].into_iter().collect(),
-        version: 1,
-        created_at: now,
-        updated_at: now,
-    }
 }
 
 /// A server that is running. Dropping it stops its workers where they are; what they have stored stays.
@@ -425,7 +438,7 @@ impl Running {
         let any = SocketAddr::from(([0, 0, 0, 0], 0));
         let address =
             listener.local_addr().map_err(|source| ServerError::Listen { address: any, source })?;
-        if self.app.api_keys.is_empty() && !address.ip().is_loopback() {
+        if self.app.gatekeeper.is_open() && !address.ip().is_loopback() {
             return Err(ServerError::Setup(format!(
                 "no API key is set, so the server does not listen on {address}; give it an API key, or a loopback address"
             )));

@@ -1,6 +1,7 @@
-//! What a server is told by its arguments and its environment.
+//! What a server is told by its arguments, its environment and a file.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
 
 use crate::server::{Database, ServerError};
@@ -16,6 +17,10 @@ use crate::server::{Database, ServerError};
 /// | `--lease` | `SUPERSTEP_LEASE` | 15 seconds: when a process has died, another one goes on with its runs after this time |
 /// | `--webhook-secret` | `SUPERSTEP_WEBHOOK_SECRET` | webhooks are not signed |
 /// | `--private-webhooks` | `SUPERSTEP_PRIVATE_WEBHOOKS` | `false`: webhooks go to public hosts only |
+/// | `--config` | `SUPERSTEP_CONFIG` | `superstep.toml`, if it is there |
+///
+/// The file has the same names without the dashes in front, such as `listen = "127.0.0.1:2024"`. Arguments win over the environment, and
+/// that wins over the file.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Settings {
@@ -53,42 +58,50 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The settings of this process: its arguments, and its environment where they say nothing.
+    /// What a file says, or `superstep.toml` in the working directory if none is named and it is there.
     ///
     /// # Errors
-    /// An argument is not known, or a value makes no sense.
-    pub fn from_process() -> Result<Self, ServerError> {
-        let variable = |name: &str| std::env::var(name).ok();
-        Self::read(variable, std::env::args().skip(1))
+    /// The file cannot be read, a name in it is not known, or a value makes no sense. The error names the line.
+    pub fn from_file(named: Option<&Path>) -> Result<Self, ServerError> {
+        let mut settings = Self::default();
+        crate::settings_file::apply(&mut settings, named)?;
+        Ok(settings)
     }
 
-    fn read(
+    /// The settings of this process: its arguments, its environment where they say nothing, and a file where neither does.
+    ///
+    /// # Errors
+    /// An argument or a name in the file is not known, or a value makes no sense.
+    pub fn from_process() -> Result<Self, ServerError> {
+        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let given = read_arguments(std::env::args().skip(1))?;
+        let config = given.iter().rev().find(|(name, _)| name == "config");
+        let config = config.map(|(_, file)| file.clone()).or_else(|| variable("SUPERSTEP_CONFIG"));
+        let settings = Self::from_file(config.as_deref().map(Path::new))?;
+        settings.with(variable, given)
+    }
+
+    /// These settings, where neither the environment nor arguments say otherwise.
+    fn with(
+        mut self,
         variable: impl Fn(&str) -> Option<String>,
-        arguments: impl Iterator<Item = String>,
+        arguments: Vec<(String, String)>,
     ) -> Result<Self, ServerError> {
-        let mut settings = Self::default();
         for name in
             ["db", "listen", "api-key", "workers", "lease", "webhook-secret", "private-webhooks"]
         {
             let variable_name = format!("SUPERSTEP_{}", name.replace('-', "_").to_uppercase());
-            if let Some(value) = variable(&variable_name).filter(|value| !value.is_empty()) {
-                settings.set(name, &value)?;
+            if let Some(value) = variable(&variable_name) {
+                self.set(name, &value)?;
             }
         }
-        let mut arguments = arguments;
-        while let Some(argument) = arguments.next() {
-            let flag = argument.strip_prefix("--").ok_or_else(|| unknown(&argument))?;
-            let (name, value) = match flag.split_once('=') {
-                Some((name, value)) => (name, Some(value.to_owned())),
-                None => (flag, arguments.next()),
-            };
-            let missing = || ServerError::Setup(format!("`--{name}` needs a value"));
-            settings.set(name, &value.ok_or_else(missing)?)?;
+        for (name, value) in arguments.iter().filter(|(name, _)| name != "config") {
+            self.set(name, value)?;
         }
-        Ok(settings)
+        Ok(self)
     }
 
-    fn set(&mut self, name: &str, value: &str) -> Result<(), ServerError> {
+    pub(crate) fn set(&mut self, name: &str, value: &str) -> Result<(), ServerError> {
         let wrong =
             |what: &str| ServerError::Setup(format!("`{value}` is not {what} for `--{name}`"));
         match name {
@@ -115,18 +128,41 @@ impl Settings {
     }
 }
 
+/// The arguments by their names.
+fn read_arguments(
+    mut arguments: impl Iterator<Item = String>,
+) -> Result<Vec<(String, String)>, ServerError> {
+    let mut given = Vec::new();
+    while let Some(argument) = arguments.next() {
+        let flag = argument.strip_prefix("--").ok_or_else(|| unknown(&argument))?;
+        let (name, value) = match flag.split_once('=') {
+            Some((name, value)) => (name, Some(value.to_owned())),
+            None => (flag, arguments.next()),
+        };
+        let missing = || ServerError::Setup(format!("`--{name}` needs a value"));
+        given.push((name.to_owned(), value.ok_or_else(missing)?));
+    }
+    Ok(given)
+}
+
 fn unknown(argument: &str) -> ServerError {
     ServerError::Setup(format!(
-        "unknown argument `{argument}`; there are --db, --listen, --api-key, --workers, --lease, --webhook-secret and --private-webhooks"
+        "unknown argument `{argument}`; there are --db, --listen, --api-key, --workers, --lease, --webhook-secret, --private-webhooks and --config"
     ))
 }
 
 /// What a server says when it is ready.
-pub(crate) fn greeting(address: SocketAddr, graphs: &[String]) -> String {
+pub(crate) fn greeting(address: SocketAddr, graphs: &[String], open: bool) -> String {
     let graph = graphs.first().map_or("GRAPH", String::as_str);
     let graphs = graphs.join(", ");
+    let who = match open {
+        true => {
+            "Nobody needs a key, so only this machine gets in; make one with `superstep keys add`"
+        }
+        false => "Clients need a key",
+    };
     format!(
-        "Listening on http://{address} with the graphs {graphs}\n\
+        "Listening on http://{address} with the graphs {graphs}\n{who}\n\
          \n  curl:       curl -s http://{address}/runs/wait -H 'content-type: application/json' \
          -d '{{\"assistant_id\": \"{graph}\", \"input\": {{}}}}'\
          \n  Python:     get_client(url=\"http://{address}\").runs.wait(None, \"{graph}\", input={{}})\
@@ -166,16 +202,20 @@ mod tests {
             let found = variables.iter().find(|(known, _)| *known == name);
             found.map(|(_, value)| (*value).to_owned())
         };
-        Settings::read(variable, arguments.iter().map(|argument| (*argument).to_owned()))
+        let given = read_arguments(arguments.iter().map(|argument| (*argument).to_owned()))?;
+        Settings { workers: 5, ..Settings::default() }.with(variable, given)
     }
 
     #[test]
-    fn arguments_win_over_the_environment() {
+    fn arguments_win_over_the_environment_and_that_over_a_file() {
         let environment = [("SUPERSTEP_DB", "memory"), ("SUPERSTEP_WORKERS", "3")];
         let settings =
             read(&environment, &["--workers", "7", "--listen=127.0.0.1:0"]).expect("settings");
         assert_eq!((settings.workers, settings.listen.port()), (7, 0));
         assert_eq!(settings.database, Database::Memory);
+        let settings = read(&environment, &[]).expect("settings");
+        assert_eq!(settings.workers, 3, "the environment wins over the file");
+        assert_eq!(read(&[], &[]).expect("settings").workers, 5);
     }
 
     #[test]

@@ -122,6 +122,17 @@ pub async fn replace_answer(
     store.await
 }
 
+/// Whether an answer fits the schema of a question ([`Interrupt::response_schema`]), before anything is stored. Only the
+/// common keywords of JSON Schema are looked at. The error says why not.
+///
+/// # Errors
+/// The answer does not fit, or cannot be serialized.
+pub fn check_answer(response_schema: impl Serialize, answer: impl Serialize) -> Result<(), String> {
+    let schema = to_value(&response_schema).map_err(|error| error.to_string())?;
+    let answer = to_value(&answer).map_err(|error| error.to_string())?;
+    schema::check(&schema, &answer)
+}
+
 /// A thread, the questions that are open on it, and an answer to one of them.
 struct Asked {
     checkpointer: AnyCheckpointer,

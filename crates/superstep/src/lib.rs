@@ -78,6 +78,9 @@
 //! The node runs again from its first line when the answer arrives. Put what must not happen twice into a
 //! [recorded call](Task::call), which returns its recorded result from then on; [`func`] has workflows made of such calls.
 //!
+//! **Timers.** A node [sleeps](Task::sleep) for a month, or gives a person [three days to answer](Asking::or_after). The run ends meanwhile;
+//! [`CompiledGraph::run_due`] runs what is due.
+//!
 //! **Time travel.** [`Thread::get_state_history`] walks the checkpoints, [`Thread::at`] goes back to one, [`Thread::update_state`] begins a branch there.
 //!
 //! **Subgraphs.** A compiled graph is a node of another ([`CompiledGraph::as_node`]), with a state and a [`Memory`] of its own.
@@ -132,7 +135,7 @@ pub mod checkpoint {
     pub use superstep_checkpoint::*;
 }
 
-pub use answer::{answer, replace_answer};
+pub use answer::{answer, check_answer, replace_answer};
 pub use engine::{Asking, CheckpointIds, Sleep, Task};
 pub use engine::{BreakAt, CachePolicy, Memory, RetryPolicy, TimeoutPolicy};
 pub use engine::{

@@ -16,8 +16,9 @@ const ENGINE: [(&str, &[&str]); 5] = [
 const OUTERMOST: [&str; 4] = ["routes", "auth", "server", "settings"];
 
 /// For each room of the server, those it must not know, besides the outermost.
-const SERVER: [(&str, &[&str]); 10] = [
-    ("auth", &["store", "wire", "events", "queue", "protocol", "crons", "webhooks", "demo"]),
+const SERVER: [(&str, &[&str]); 12] = [
+    ("access", &["app", "wire", "events", "queue", "protocol", "crons", "webhooks", "demo"]),
+    ("auth", &["wire", "events", "queue", "protocol", "crons", "webhooks", "demo"]),
     ("crons", &["events", "protocol", "webhooks", "demo"]),
     (
         "demo",
@@ -30,6 +31,13 @@ const SERVER: [(&str, &[&str]); 10] = [
     (
         "store",
         &["app", "error", "wire", "events", "queue", "protocol", "crons", "webhooks", "demo"],
+    ),
+    (
+        "tenant",
+        &[
+            "app", "error", "store", "access", "wire", "events", "queue", "protocol", "crons",
+            "webhooks", "demo",
+        ],
     ),
     ("webhooks", &["events", "queue", "protocol", "crons", "demo"]),
     ("wire", &["events", "queue", "protocol", "crons", "demo"]),
@@ -112,8 +120,8 @@ fn every_room_says_what_it_may_know() {
         (
             "../superstep-server/src",
             &[
-                "auth", "crons", "demo", "events", "protocol", "queue", "routes", "store",
-                "webhooks", "wire",
+                "access", "auth", "crons", "demo", "events", "protocol", "queue", "routes",
+                "store", "tenant", "webhooks", "wire",
             ],
         ),
     ] {

@@ -36,6 +36,7 @@ chapters! {
     Streaming: "docs/guide/src/streaming.md",
     Subgraphs: "docs/guide/src/subgraphs.md",
     Testing: "docs/guide/src/testing.md",
+    Users: "docs/guide/src/users.md",
 }
 
 /// A directory that is the current one until this value goes away, and the directory with it.

@@ -2,6 +2,7 @@
 
 mod answer;
 mod check;
+mod keys;
 mod maintain;
 mod serve;
 mod thread;
@@ -34,6 +35,7 @@ pub(crate) async fn run(args: Args, out: Out) -> Result<ExitCode, Fail> {
             demo::run(Demo { dir, answers, fresh, pace }, out).await.map(done)
         }
         Cmd::Serve(serve) => serve::serve(args.db.as_deref(), serve).await.map(done),
+        Cmd::Keys(keys) => keys::keys(args.db.as_deref(), keys, out).await.map(done),
         Cmd::Graph { format } => graph(format, out).map(done),
         Cmd::Completions { shell } => {
             let mut text = Vec::new();
@@ -87,6 +89,7 @@ async fn on_threads(command: Cmd, db: &Db, out: Out) -> Result<ExitCode, Fail> {
         Cmd::Check => return Ok(ExitCode::from(u8::from(!check::check(db, out).await?))),
         Cmd::Demo(_)
         | Cmd::Serve(_)
+        | Cmd::Keys(_)
         | Cmd::Graph { .. }
         | Cmd::Completions { .. }
         | Cmd::Import { .. }

@@ -7,14 +7,18 @@ use crate::out::Fail;
 
 /// Serves the graphs of the demo until the process is told to end.
 pub(crate) async fn serve(db: Option<&str>, args: ServeArgs) -> Result<(), Fail> {
-    let mut settings = Settings::default();
+    let mut settings =
+        Settings::from_file(args.config.as_deref()).map_err(|error| failed(&error))?;
     if let Some(db) = db.filter(|db| !db.is_empty()) {
         settings.database = db.parse().map_err(|error| failed(&error))?;
     }
-    settings.listen = args.listen;
-    settings.api_keys = args.api_key;
-    settings.workers = args.workers;
-    settings.lease = Duration::from_secs(args.lease.into());
+    settings.listen = args.listen.unwrap_or(settings.listen);
+    settings.workers = args.workers.unwrap_or(settings.workers);
+    let lease = args.lease.map(|seconds| Duration::from_secs(seconds.into()));
+    settings.lease = lease.unwrap_or(settings.lease);
+    if !args.api_key.is_empty() {
+        settings.api_keys = args.api_key;
+    }
     let graphs = demo::graphs().map_err(Fail::new)?;
     let server =
         graphs.into_iter().fold(Server::new(), |server, (name, graph)| server.graph(name, graph));
@@ -30,7 +34,7 @@ pub(crate) async fn serve(db: Option<&str>, args: ServeArgs) -> Result<(), Fail>
 }
 
 /// The error with its cause, on one line.
-fn failed(error: &ServerError) -> Fail {
+pub(super) fn failed(error: &ServerError) -> Fail {
     match std::error::Error::source(error) {
         Some(cause) => Fail::new(format_args!("{error}: {cause}")),
         None => Fail::new(error),

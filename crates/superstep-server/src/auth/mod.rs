@@ -1,68 +1,123 @@
-//! Who may use the server: every client that can reach it, or those that have a key.
+//! Who may use the server, and for what.
 //!
-//! Knows what kind of operation it stands before (`routes`), and nothing of what the operation does.
+//! [`Auth`] finds out who sends a request and what they may do; [`gate`] stands before every operation and asks it. Operations
+//! get a [`Caller`](crate::access::Caller), which is the only way to the keys of objects, so they reach what belongs to the
+//! tenant of the caller.
+//!
+//! Knows what kind of operation it stands before, the API keys in the store, and nothing of what the operation does.
 
+mod gate;
+#[cfg(feature = "jwt")]
+mod jwt;
+pub(crate) mod secret;
+
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 
-use axum::extract::{Request, State};
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::middleware::Next;
-use axum::response::Response;
+use axum::http::request::Parts;
 
-use crate::app::App;
-use crate::error::{ApiError, ApiResult};
-use crate::routes::{Access, Action};
+use crate::access::{Access, Action, Filter, Identity};
 
-/// What stands before an operation.
-#[derive(Clone)]
-pub(crate) struct Gate {
-    pub(crate) app: Arc<App>,
-    pub(crate) access: Access,
+pub(crate) use gate::{Gate, Gatekeeper, check};
+#[cfg(feature = "jwt")]
+pub use jwt::{BadTokenKey, Jwt};
+
+/// Why a request is refused. The text is shown to the client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Denied {
+    /// Nobody knows who sent it: 401.
+    Unauthenticated(String),
+    /// They may not do that: 403.
+    Forbidden(String),
+    /// Whoever knows cannot be asked now: 503.
+    Unavailable(String),
 }
 
-pub(crate) async fn check(
-    State(Gate { app, access }): State<Gate>,
-    request: Request,
-    next: Next,
-) -> ApiResult<Response> {
-    let open = access.action == Action::Open;
-    if !open && !app.api_keys.is_empty() && !has_key(&app.api_keys, request.headers()) {
-        return Err(ApiError::new(
-            StatusCode::UNAUTHORIZED,
-            "no valid API key; send one as `x-api-key` or as `authorization: Bearer`",
-        ));
+/// Finds out who sends a request, and what they may do.
+///
+/// It is asked before anything of the request but its head is read. [`Action::Open`] operations are not asked about.
+///
+/// ```
+/// use superstep_server::{Access, Auth, Denied, Filter, Identity, Parts, Role};
+///
+/// /// A proxy before the server knows who somebody is. Everybody sees their own threads only.
+/// struct Proxy;
+///
+/// impl Auth for Proxy {
+///     async fn authenticate(&self, request: &Parts) -> Result<Identity, Denied> {
+///         let user = request.headers.get("x-user").and_then(|user| user.to_str().ok());
+///         let user = user.ok_or_else(|| Denied::Unauthenticated("no user".to_owned()))?;
+///         Ok(Identity::new(user).role(Role::User))
+///     }
+///
+///     async fn authorise(&self, who: &Identity, access: Access) -> Result<Filter, Denied> {
+///         superstep_server::by_role(who, access)?;
+///         match access.resource {
+///             superstep_server::Resource::Threads | superstep_server::Resource::Runs => {
+///                 Ok(Filter::everything().and("owner", who.id.as_str()))
+///             }
+///             _ => Ok(Filter::everything()),
+///         }
+///     }
+/// }
+/// ```
+pub trait Auth: Send + Sync + 'static {
+    /// Who sends this request.
+    ///
+    /// # Errors
+    /// [`Denied::Unauthenticated`] if nobody knows.
+    fn authenticate(
+        &self,
+        request: &Parts,
+    ) -> impl Future<Output = Result<Identity, Denied>> + Send;
+
+    /// Whether they may do this, and with which objects of their tenant. What their [role](crate::Role) allows, unless replaced.
+    ///
+    /// # Errors
+    /// [`Denied::Forbidden`] if they may not.
+    fn authorise(
+        &self,
+        identity: &Identity,
+        access: Access,
+    ) -> impl Future<Output = Result<Filter, Denied>> + Send {
+        std::future::ready(by_role(identity, access))
     }
-    Ok(next.run(request).await)
 }
 
-fn has_key(keys: &[String], headers: &HeaderMap) -> bool {
-    let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let bearer = bearer.and_then(|value| value.strip_prefix("Bearer "));
-    let own = headers.get("x-api-key").and_then(|value| value.to_str().ok());
-    let given = [own, bearer];
-    // All keys are compared, so that the time does not say which one was nearly right.
-    let each =
-        given.into_iter().flatten().flat_map(|given| keys.iter().map(move |key| same(given, key)));
-    each.fold(false, |any, same| any | same)
+/// Allows what the role of somebody allows.
+///
+/// # Errors
+/// [`Denied::Forbidden`] if the role does not allow it.
+pub fn by_role(identity: &Identity, access: Access) -> Result<Filter, Denied> {
+    if identity.role.allows(&identity.tenant, access) {
+        return Ok(Filter::everything());
+    }
+    let role = identity.role.as_str();
+    Err(Denied::Forbidden(match access.action {
+        Action::Operate => "this is for admins of the default tenant".to_owned(),
+        _ => format!("the role `{role}` may not {access}; ask for a key with another role"),
+    }))
 }
 
-/// Compares in a time that depends only on the length of what was given.
-fn same(given: &str, key: &str) -> bool {
-    let (given, key) = (given.as_bytes(), key.as_bytes());
-    let padded = key.iter().chain(std::iter::repeat(&0));
-    let differ = given.iter().zip(padded).fold(0, |differ, (a, b)| differ | (a ^ b));
-    std::hint::black_box(differ) == 0 && given.len() == key.len()
+/// The object-safe twin of [`Auth`].
+pub(crate) trait AnyAuth: Send + Sync {
+    fn authenticate<'a>(&'a self, request: &'a Parts) -> Boxed<'a, Identity>;
+    fn authorise<'a>(&'a self, identity: &'a Identity, access: Access) -> Boxed<'a, Filter>;
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+type Boxed<'a, T> = Pin<Box<dyn Future<Output = Result<T, Denied>> + Send + 'a>>;
 
-    #[test]
-    fn a_key_must_be_the_whole_key() {
-        assert!(same("secret", "secret"));
-        for wrong in ["", "secre", "secret2", "Secret", "secret\0"] {
-            assert!(!same(wrong, "secret"), "{wrong:?}");
-        }
+impl<A: Auth> AnyAuth for A {
+    fn authenticate<'a>(&'a self, request: &'a Parts) -> Boxed<'a, Identity> {
+        Box::pin(Auth::authenticate(self, request))
+    }
+
+    fn authorise<'a>(&'a self, identity: &'a Identity, access: Access) -> Boxed<'a, Filter> {
+        Box::pin(Auth::authorise(self, identity, access))
     }
 }
+
+/// Any [`Auth`].
+pub(crate) type SharedAuth = Arc<dyn AnyAuth>;

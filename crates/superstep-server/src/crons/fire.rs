@@ -7,11 +7,13 @@ use axum::http::StatusCode;
 use tokio::sync::Notify;
 
 use super::{name_in, next_date, request};
+use crate::access::Caller;
 use crate::app::App;
 use crate::due::run_when_due;
 use crate::error::ApiError;
 use crate::queue::{admission, settle_admission};
 use crate::store::{Cron, Fired, Firing};
+use crate::tenant::{id_of, tenant_of};
 use crate::time::Micros;
 
 /// A firing that is later than this was missed.
@@ -56,10 +58,12 @@ async fn fire(app: &App, cron: Cron, now: Micros) -> Result<(), ApiError> {
         app.store.fire_cron(firing(None)).await?;
         return Ok(());
     }
+    let caller = Caller::owner(tenant_of(&id), cron.by.as_deref(), cron.stamp.clone());
     let made = match request(&cron) {
-        Ok(request) => {
-            app.assistant(&cron.assistant_id).await.map(|assistant| (request, assistant))
-        }
+        Ok(request) => app
+            .assistant(&caller, id_of(&cron.assistant_id))
+            .await
+            .map(|assistant| (request, assistant)),
         Err(error) => Err(error),
     };
     let (request, assistant) = match made {
@@ -71,8 +75,9 @@ async fn fire(app: &App, cron: Cron, now: Micros) -> Result<(), ApiError> {
             return Ok(());
         }
     };
-    let mut admission = admission(app, &assistant, cron.thread_id.as_deref(), &request, now);
-    name_in(&mut admission.run.kwargs, &id);
+    let mut admission =
+        admission(app, &caller, &assistant, cron.thread_id.as_deref(), &request, now);
+    name_in(&mut admission.run.kwargs, id_of(&id));
     let (run_id, active) = (admission.run.run_id.clone(), app.active(&admission.run));
     match app.store.fire_cron(firing(Some(Box::new(admission)))).await {
         Ok(Fired::Admitted(admitted)) => match settle_admission(app, &run_id, active, admitted) {

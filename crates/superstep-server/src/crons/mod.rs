@@ -16,13 +16,14 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::error::{ApiError, ApiResult};
 use crate::store::Cron;
+use crate::tenant::id_of;
 use crate::time::Micros;
 use crate::wire::RunRequest;
 
 /// The run that a cron asks for.
 pub(crate) fn request(cron: &Cron) -> ApiResult<RunRequest> {
     let mut body = cron.payload.clone();
-    body.insert("assistant_id".to_owned(), cron.assistant_id.as_str().into());
+    body.insert("assistant_id".to_owned(), id_of(&cron.assistant_id).into());
     body.insert("metadata".to_owned(), Json::Object(cron.metadata.clone()));
     if let Some(configurable) =
         body.get_mut("config").and_then(|config| config.get_mut("configurable"))

@@ -10,10 +10,12 @@ use uuid::Uuid;
 
 use super::session::Session;
 use super::subscription::Filter;
+use crate::access::Caller;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::queue::{graph_of, open_questions, submit};
 use crate::store::{ListQuery, RunStatus, Thread};
+use crate::tenant::id_of;
 use crate::wire::{IfNotExists, Object, RunRequest};
 
 /// Why a command was refused.
@@ -102,17 +104,18 @@ impl Envelope {
 /// Carries out a command. Returns its result, and the number of the last event before a run that it started.
 pub(crate) async fn run(
     app: &Arc<App>,
+    caller: &Caller,
     thread: &str,
     command: &Envelope,
 ) -> Result<(Json, Option<u64>), CommandError> {
     let params = &command.params;
     let result = match &*command.method {
-        "run.start" => return run_start(app, thread, params).await,
-        "input.respond" => respond(app, thread, params).await?,
-        "state.fork" => fork(app, thread, params).await?,
-        "state.get" => state(app, thread, params).await?,
-        "state.listCheckpoints" => checkpoints(app, thread, params).await?,
-        "agent.getTree" => tree(app, thread, params).await?,
+        "run.start" => return run_start(app, caller, thread, params).await,
+        "input.respond" => respond(app, caller, thread, params).await?,
+        "state.fork" => fork(app, caller, thread, params).await?,
+        "state.get" => state(app, caller, thread, params).await?,
+        "state.listCheckpoints" => checkpoints(app, caller, thread, params).await?,
+        "agent.getTree" => tree(app, caller, thread, params).await?,
         "subscription.subscribe" => {
             // Over HTTP each stream is a subscription of its own. Only the form is checked.
             Filter::read(params).or_else(invalid)?;
@@ -159,9 +162,24 @@ fn request(assistant: &str, params: &Json) -> Result<RunRequest, CommandError> {
     Ok(RunRequest { session: true, ..request })
 }
 
+/// Refuses a thread that is there, but not for the caller. One that is not there is made by `run.start`.
+pub(crate) async fn hide(app: &App, caller: &Caller, thread: &str) -> Result<(), ApiError> {
+    if caller.filter().is_empty() {
+        return Ok(());
+    }
+    match app.store.thread(thread).await? {
+        Some(known) if !caller.sees(&known.metadata) => Err(ApiError::no_thread(known.id())),
+        _ => Ok(()),
+    }
+}
+
 /// From now on the runs of the thread tell its session what happens. Nothing if there is no such thread.
-pub(crate) async fn follow(app: &App, thread: &str) -> Result<Option<Thread>, ApiError> {
-    let known = match app.thread(thread).await {
+pub(crate) async fn follow(
+    app: &App,
+    caller: &Caller,
+    thread: &str,
+) -> Result<Option<Thread>, ApiError> {
+    let known = match app.thread(caller, thread).await {
         Ok(known) => known,
         Err(error) if error.status == StatusCode::NOT_FOUND => return Ok(None),
         Err(error) => return Err(error),
@@ -174,35 +192,43 @@ pub(crate) async fn follow(app: &App, thread: &str) -> Result<Option<Thread>, Ap
 
 async fn run_start(
     app: &Arc<App>,
+    caller: &Caller,
     thread: &str,
     params: &Json,
 ) -> Result<(Json, Option<u64>), CommandError> {
     let request = request(text(params, "assistant_id")?, params)?;
     let input = Some(params["input"].clone()).filter(|input| !input.is_null());
     let request = RunRequest { input, if_not_exists: Some(IfNotExists::Create), ..request };
-    follow(app, thread).await?;
+    hide(app, caller, thread).await?;
+    follow(app, caller, thread).await?;
     // What comes after this number is of the run that is started here, or of those it waits for.
     let applied = Session::open(app, thread).await?.last();
-    let (run, _) = submit(app, Some(thread), request).await?;
-    Ok((json!({ "run_id": run.run_id }), Some(applied)))
+    let submitted = submit(app, caller, Some(thread), request, None).await?;
+    Ok((json!({ "run_id": submitted.run().run_id }), Some(applied)))
 }
 
 /// A thread that has had a run, with its graph and its assistant.
-async fn known(app: &App, thread: &str) -> Result<(AnyThread, String), CommandError> {
-    let Some(known) = follow(app, thread).await? else {
+async fn known(
+    app: &App,
+    caller: &Caller,
+    thread: &str,
+) -> Result<(AnyThread, String), CommandError> {
+    let Some(known) = follow(app, caller, thread).await? else {
         return refused(
             "no_such_run",
-            format!("there is no thread `{thread}`; start one with `run.start`"),
+            format!("there is no thread `{}`; start one with `run.start`", id_of(thread)),
         );
     };
     let assistant = known.metadata.get("assistant_id").and_then(Json::as_str);
     match (graph_of(app, &known), assistant) {
-        (Some(graph), Some(assistant)) => Ok((graph.thread(thread), assistant.to_owned())),
+        (Some(graph), Some(assistant)) => Ok((graph.thread(known.id()), assistant.to_owned())),
         (Some(graph), None) => {
             let graph_id = known.metadata.get("graph_id").and_then(Json::as_str);
-            Ok((graph.thread(thread), graph_id.unwrap_or_default().to_owned()))
+            Ok((graph.thread(known.id()), graph_id.unwrap_or_default().to_owned()))
         }
-        (None, _) => refused("no_such_run", format!("the thread `{thread}` has had no run yet")),
+        (None, _) => {
+            refused("no_such_run", format!("the thread `{}` has had no run yet", known.id()))
+        }
     }
 }
 
@@ -228,7 +254,11 @@ fn answers(params: &Json) -> Result<Object, CommandError> {
 }
 
 /// The open questions of a thread.
-async fn unanswered(app: &App, thread: &AnyThread) -> Result<HashSet<String>, CommandError> {
+async fn unanswered(
+    app: &App,
+    key: &str,
+    thread: &AnyThread,
+) -> Result<HashSet<String>, CommandError> {
     let mut open = Object::new();
     open_questions(&thread.state(true).await?, &mut open);
     let asked = open.values().filter_map(Json::as_array).flatten();
@@ -236,7 +266,7 @@ async fn unanswered(app: &App, thread: &AnyThread) -> Result<HashSet<String>, Co
         asked.filter_map(|asked| asked["id"].as_str()).map(str::to_owned).collect();
     let query = ListQuery {
         equal: vec![
-            ("thread_id", vec![thread.id().to_owned()]),
+            ("thread_id", vec![key.to_owned()]),
             (
                 "status",
                 [RunStatus::Pending, RunStatus::Running].map(|of| of.as_str().to_owned()).into(),
@@ -252,10 +282,10 @@ async fn unanswered(app: &App, thread: &AnyThread) -> Result<HashSet<String>, Co
     Ok(open)
 }
 
-async fn respond(app: &Arc<App>, thread: &str, params: &Json) -> Done {
+async fn respond(app: &Arc<App>, caller: &Caller, thread: &str, params: &Json) -> Done {
     let answers = answers(params)?;
-    let (opened, assistant) = known(app, thread).await?;
-    let open = unanswered(app, &opened).await?;
+    let (opened, assistant) = known(app, caller, thread).await?;
+    let open = unanswered(app, thread, &opened).await?;
     if let Some(id) = answers.keys().find(|id| !open.contains(*id)) {
         return refused(
             "no_such_interrupt",
@@ -270,15 +300,23 @@ async fn respond(app: &Arc<App>, thread: &str, params: &Json) -> Done {
         resume: Some(Json::Object(answers)),
         update: part("update"),
         goto: part("goto"),
+        comment: params["comment"].as_str().map(str::to_owned),
     };
-    submit(app, Some(thread), RunRequest { command: Some(command), ..request }).await?;
-    Ok(json!({}))
+    let request = RunRequest { command: Some(command), ..request };
+    match submit(app, caller, Some(thread), request, None).await {
+        // Somebody else was quicker.
+        Err(error) if error.status == StatusCode::CONFLICT => {
+            refused("no_such_interrupt", error.detail)
+        }
+        Err(error) => Err(error.into()),
+        Ok(_) => Ok(json!({})),
+    }
 }
 
-async fn fork(app: &Arc<App>, thread: &str, params: &Json) -> Done {
+async fn fork(app: &Arc<App>, caller: &Caller, thread: &str, params: &Json) -> Done {
     let id = text(params, "checkpoint_id")?;
-    let (opened, assistant) = known(app, thread).await?;
-    let at = CheckpointRef::latest(thread).at(crate::wire::parse_checkpoint(id)?);
+    let (opened, assistant) = known(app, caller, thread).await?;
+    let at = CheckpointRef::latest(id_of(thread)).at(crate::wire::parse_checkpoint(id)?);
     match opened.at(at).state(false).await {
         Ok(state) if state.metadata.is_some() => {}
         Ok(_) | Err(superstep::RunError::UnknownCheckpoint { .. }) => {
@@ -289,8 +327,8 @@ async fn fork(app: &Arc<App>, thread: &str, params: &Json) -> Done {
     let input = Some(params["input"].clone()).filter(|input| !input.is_null());
     let checkpoint_id = Some(id.to_owned());
     let request = RunRequest { input, checkpoint_id, ..request(&assistant, params)? };
-    let (run, _) = submit(app, Some(thread), request).await?;
-    Ok(json!({ "run_id": run.run_id, "thread_id": thread }))
+    let submitted = submit(app, caller, Some(thread), request, None).await?;
+    Ok(json!({ "run_id": submitted.run().run_id, "thread_id": id_of(thread) }))
 }
 
 /// The thread in the namespace that the parameters name.
@@ -310,8 +348,8 @@ fn inside(thread: &AnyThread, params: &Json) -> Result<AnyThread, CommandError> 
     })
 }
 
-async fn state(app: &App, thread: &str, params: &Json) -> Done {
-    let (opened, _) = known(app, thread).await?;
+async fn state(app: &App, caller: &Caller, thread: &str, params: &Json) -> Done {
+    let (opened, _) = known(app, caller, thread).await?;
     let state = inside(&opened, params)?.state(false).await?;
     if state.metadata.is_none() && params["namespace"].as_array().is_some_and(|ns| !ns.is_empty()) {
         return refused(
@@ -332,8 +370,8 @@ async fn state(app: &App, thread: &str, params: &Json) -> Done {
     Ok(result)
 }
 
-async fn checkpoints(app: &App, thread: &str, params: &Json) -> Done {
-    let (opened, _) = known(app, thread).await?;
+async fn checkpoints(app: &App, caller: &Caller, thread: &str, params: &Json) -> Done {
+    let (opened, _) = known(app, caller, thread).await?;
     let limit = match &params["limit"] {
         Json::Null => 10,
         given => match given.as_i64().map(|given| crate::wire::limit(Some(given), 10)) {
@@ -357,7 +395,8 @@ async fn checkpoints(app: &App, thread: &str, params: &Json) -> Done {
     Ok(json!({ "checkpoints": found.iter().map(one).collect::<Vec<_>>() }))
 }
 
-async fn tree(app: &App, thread: &str, params: &Json) -> Done {
+async fn tree(app: &App, caller: &Caller, thread: &str, params: &Json) -> Done {
+    hide(app, caller, thread).await?;
     let wanted = params["run_id"].as_str();
     let query = ListQuery {
         equal: vec![

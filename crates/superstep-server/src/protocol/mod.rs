@@ -17,7 +17,7 @@ mod session;
 mod subscription;
 mod tools;
 
-pub(crate) use command::{CommandError, Envelope, follow, run as run_command};
+pub(crate) use command::{CommandError, Envelope, follow, hide, run as run_command};
 pub(crate) use publish::{MODES, Publisher, publish_failure};
 pub(crate) use session::{Next, Session, SessionReader};
 pub(crate) use subscription::Filter;

@@ -18,6 +18,7 @@ use crate::store::records::ThreadEnd;
 use crate::store::{
     Cancel, Claimed, Ended, News, OnCompletion, Run, RunStatus, StoreError, ThreadStatus,
 };
+use crate::tenant::tenant_of;
 use crate::wire::{CheckpointArg, Frames, Object, engine_modes, interrupts_json};
 
 /// How long a worker waits when the store does not answer.
@@ -156,18 +157,18 @@ async fn attempt(
     app.hub.started(run, feed);
     *publisher = Publisher::open(app, run).await?;
     feed.push("metadata", &json!({ "run_id": run.run_id, "attempt": run.attempt })).await?;
-    let Some(graph) = app.graph(&run.graph_id) else {
+    let Some(graph) = app.graph_of(run.tenant(), &run.graph_id) else {
         let text = format!("the server no longer has the graph `{}`", run.graph_id);
         return fail(feed, run, None, &RunError::Invalid(text)).await;
     };
     // What a stateless run does is not kept, so it needs no place in the database.
     let graph = match run.stateless {
         Some(OnCompletion::Delete) => {
-            graph.clone().with_checkpointer(AnyCheckpointer::new(MemorySaver::new()))
+            graph.with_checkpointer(AnyCheckpointer::new(MemorySaver::new()))
         }
-        _ => graph.clone(),
+        _ => graph,
     };
-    let latest = graph.thread(run.thread_id.as_str());
+    let latest = graph.thread(run.thread());
     let thread = match at(run) {
         Ok(Some(at)) => latest.at(at),
         Ok(None) => latest.clone(),
@@ -310,7 +311,15 @@ pub(crate) fn open_questions(state: &RawSnapshot, found: &mut Object) {
             open_questions(inner, found);
         }
         if found.len() == before && !task.interrupts.is_empty() {
-            let asked = |asked: &Interrupt| json!({ "id": asked.id.as_str(), "value": Json::from(asked.value.clone()) });
+            let asked = |asked: &Interrupt| {
+                let mut json =
+                    json!({ "id": asked.id.as_str(), "value": Json::from(asked.value.clone()) });
+                // Clients do not see it here; answers are compared with it.
+                if let Some(schema) = &asked.response_schema {
+                    json["response_schema"] = schema.clone().into();
+                }
+                json
+            };
             found.insert(task.id.to_string(), task.interrupts.iter().map(asked).collect());
         }
     }
@@ -407,7 +416,7 @@ fn at(run: &Run) -> Result<Option<superstep::CheckpointRef>, RunError> {
     };
     let at: Option<CheckpointArg> = serde_json::from_value(run.asked("checkpoint").clone())
         .map_err(|error| unread(&error.to_string()))?;
-    at.map(|at| at.to_ref(&run.thread_id).map_err(|error| unread(&error.detail))).transpose()
+    at.map(|at| at.to_ref(run.thread()).map_err(|error| unread(&error.detail))).transpose()
 }
 
 /// What the engine is asked for.
@@ -461,8 +470,9 @@ fn break_at(nodes: &Json) -> Option<BreakAt> {
 }
 
 /// The graph of a thread, if it has had a run.
-pub(crate) fn graph_of<'a>(app: &'a App, thread: &crate::store::Thread) -> Option<&'a AnyGraph> {
-    app.graph(thread.metadata.get("graph_id")?.as_str()?)
+pub(crate) fn graph_of(app: &App, thread: &crate::store::Thread) -> Option<AnyGraph> {
+    let graph = thread.metadata.get("graph_id")?.as_str()?;
+    app.graph_of(tenant_of(&thread.thread_id), graph)
 }
 
 #[cfg(test)]
@@ -493,6 +503,7 @@ mod tests {
             stateless: None,
             result: None,
             session: false,
+            origin: Default::default(),
         }
     }
 

@@ -10,5 +10,5 @@ mod worker;
 
 pub(crate) use execute::{graph_of, open_questions};
 pub(crate) use follow::{follow_run, stop_elsewhere, wait_for_end};
-pub(crate) use submit::{admission, cancel, settle_admission, submit};
+pub(crate) use submit::{Submitted, admission, cancel, settle_admission, submit, submit_all};
 pub(crate) use worker::Workers;

@@ -3,18 +3,19 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
-use uuid::Uuid;
 
 use super::operation::{Action, Operation, Resource, delete, get, patch, post};
 use super::{Answer, State, json, no_content, page};
-use crate::app::{App, default_assistant};
+use crate::access::Caller;
+use crate::app::App;
 use crate::error::{ApiError, ApiResult};
-use crate::store::{Assistant, ListQuery};
+use crate::store::{self, Assistant, ListQuery, Made, Page};
+use crate::tenant::id_of;
+use crate::threads;
 use crate::time::Micros;
 use crate::wire::{
-    AssistantObject, AssistantVersionObject, Body, Drawing, LayoutObject, Object, Path, Query,
-    Selected, assistant_json, assistant_version_json, id_in_path, limit, offset, or_default,
-    select,
+    AssistantObject, AssistantVersionObject, Body, Drawing, Keyed, LayoutObject, Object, Path,
+    Query, Selected, assistant_json, assistant_version_json, limit, offset, or_default, select,
 };
 
 type Many = Vec<Selected<AssistantObject<'static>>>;
@@ -47,7 +48,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .summary("Delete an assistant")
             .query::<bool>("delete_threads", "Delete its threads, too")
             .no_content()
-            .refuses([400, 404, 501]),
+            .refuses([400, 404]),
         post("/assistants/{assistant_id}/versions", kind, Action::Search, versions)
             .summary("List the versions of an assistant, newest first")
             .json::<Versions>()
@@ -139,32 +140,45 @@ fn known_graph(app: &App, graph: &str) -> ApiResult<()> {
     }
 }
 
-pub(super) async fn create(state: State, Body(body): Body<Create>) -> Answer {
+pub(super) async fn create(
+    state: State,
+    caller: Caller,
+    Keyed(body, asked): Keyed<Create>,
+) -> Answer {
     known_graph(&state, &body.graph_id)?;
     let (config, context) = mirror(body.config, body.context)?;
     let now = Micros::now();
+    let mut metadata = body.metadata;
+    caller.stamp(&mut metadata);
     let assistant = Assistant {
         assistant_id: match body.assistant_id {
-            Some(id) => id_in_path("assistant", &id)?,
-            None => Uuid::now_v7().to_string(),
+            Some(id) => caller.key("assistant", &id)?,
+            None => caller.new_key(),
         },
         graph_id: body.graph_id,
         name: body.name.unwrap_or_else(|| "Untitled".to_owned()),
         description: body.description,
         config,
         context,
-        metadata: body.metadata,
+        metadata,
         version: 1,
         created_at: now,
         updated_at: now,
     };
-    match state.store.create_assistant(assistant).await? {
+    let made = match state.create(asked, store::Create::Assistant(assistant)).await? {
+        Ok(Made::Assistant(made)) => made,
+        Ok(_) => return Err(Made::unexpected().into()),
+        Err(kept) => Ok(kept.row()?),
+    };
+    match made {
         Ok(made) => Ok(json(assistant_json(&made))),
-        Err(known) if body.if_exists == Some(IfExists::DoNothing) => {
+        Err(known)
+            if body.if_exists == Some(IfExists::DoNothing) && caller.sees(&known.metadata) =>
+        {
             Ok(json(assistant_json(&known)))
         }
         Err(known) => {
-            let id = &known.assistant_id;
+            let id = id_of(&known.assistant_id);
             Err(ApiError::conflict(format!("there is an assistant `{id}` already")))
         }
     }
@@ -211,10 +225,10 @@ impl Search {
     fn to_query(&self) -> ApiResult<ListQuery> {
         let mut equal = Vec::new();
         equal.extend(self.graph_id.clone().map(|graph| ("graph_id", vec![graph])));
-        equal.extend(self.name.clone().map(|name| ("name", vec![name])));
         let known = ["assistant_id", "created_at", "updated_at", "name", "graph_id"];
         Ok(ListQuery {
             metadata: self.metadata.clone(),
+            name: self.name.clone(),
             equal,
             sort_by: column(self.sort_by.as_deref(), &known, "created_at")?,
             descending: self.sort_order != Some(Order::Asc),
@@ -225,28 +239,47 @@ impl Search {
     }
 }
 
-pub(super) async fn search(state: State, Body(body): Body<Search>) -> Answer {
+pub(super) async fn search(state: State, caller: Caller, Body(body): Body<Search>) -> Answer {
     let query = body.to_query()?;
     let offset = query.offset;
-    let found = state.store.assistants(query).await?;
+    let found = match caller.narrow(query) {
+        Some(query) => state.store.assistants(query).await?,
+        None => Page::empty(),
+    };
     page(&found, offset, |assistant| select(assistant_json(assistant), body.select.as_deref()))
 }
 
-pub(super) async fn count(state: State, Body(body): Body<Search>) -> Answer {
-    Ok(json(state.store.count_assistants(body.to_query()?).await?.into()))
+pub(super) async fn count(state: State, caller: Caller, Body(body): Body<Search>) -> Answer {
+    Ok(json(match caller.narrow(body.to_query()?) {
+        Some(query) => state.store.count_assistants(query).await?.into(),
+        None => 0.into(),
+    }))
 }
 
-fn unknown(id: &str) -> ApiError {
-    ApiError::not_found(format!("there is no assistant `{id}`"))
+fn unknown(key: &str) -> ApiError {
+    ApiError::not_found(format!("there is no assistant `{}`", id_of(key)))
 }
 
-async fn by_id(state: &App, id: &str) -> ApiResult<Assistant> {
-    let id = id_in_path("assistant", id)?;
-    state.store.assistant(&id).await?.ok_or_else(|| unknown(&id))
+async fn by_id(state: &App, caller: &Caller, id: &str) -> ApiResult<Assistant> {
+    let key = caller.key("assistant", id)?;
+    let found = state.store.assistant(&key).await?;
+    let seen = |found: &Assistant| state.is_default(id_of(&key)) || caller.sees(&found.metadata);
+    found.filter(seen).ok_or_else(|| unknown(&key))
 }
 
-pub(super) async fn find(state: State, Path(id): Path<String>) -> Answer {
-    Ok(json(assistant_json(&by_id(&state, &id).await?)))
+/// The key of an assistant that the caller may change.
+async fn to_change(state: &App, caller: &Caller, id: &str) -> ApiResult<String> {
+    let key = caller.key("assistant", id)?;
+    if caller.filter().is_empty() {
+        return Ok(key);
+    }
+    let found = state.store.assistant(&key).await?;
+    let seen = found.filter(|found| caller.sees(&found.metadata));
+    seen.map(|_| key.clone()).ok_or_else(|| unknown(&key))
+}
+
+pub(super) async fn find(state: State, caller: Caller, Path(id): Path<String>) -> Answer {
+    Ok(json(assistant_json(&by_id(&state, &caller, &id).await?)))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -262,10 +295,11 @@ pub(super) struct Patch {
 
 pub(super) async fn update(
     state: State,
+    caller: Caller,
     Path(id): Path<String>,
     Body(body): Body<Patch>,
 ) -> Answer {
-    let id = id_in_path("assistant", &id)?;
+    let id = to_change(&state, &caller, &id).await?;
     if let Some(graph) = &body.graph_id {
         known_graph(&state, graph)?;
     }
@@ -281,6 +315,7 @@ pub(super) async fn update(
         }
         assistant.graph_id = graph.unwrap_or_else(|| std::mem::take(&mut assistant.graph_id));
         assistant.metadata.extend(metadata.unwrap_or_default());
+        caller.stamp(&mut assistant.metadata);
         assistant.name = name.unwrap_or_else(|| std::mem::take(&mut assistant.name));
         assistant.description = description.or_else(|| assistant.description.take());
     });
@@ -288,15 +323,23 @@ pub(super) async fn update(
     Ok(json(assistant_json(&changed.ok_or_else(|| unknown(&id))?)))
 }
 
-pub(super) async fn remove(state: State, Path(id): Path<String>, query: Query) -> Answer {
-    let id = id_in_path("assistant", &id)?;
-    if query.flag("delete_threads")? {
-        return Err(ApiError::not_implemented("`delete_threads`"));
-    }
-    if state.graphs.keys().any(|graph| default_assistant(graph) == id) {
+pub(super) async fn remove(
+    state: State,
+    caller: Caller,
+    Path(id): Path<String>,
+    query: Query,
+) -> Answer {
+    let id = to_change(&state, &caller, &id).await?;
+    let with_threads = query.flag("delete_threads")?;
+    if state.is_default(id_of(&id)) {
+        let id = id_of(&id);
         return Err(ApiError::bad_request(format!(
             "the assistant `{id}` belongs to its graph and cannot be deleted"
         )));
+    }
+    by_id(&state, &caller, id_of(&id)).await?;
+    if with_threads {
+        threads::remove_of_assistant(&state, &caller, &id).await?;
     }
     match state.store.delete_assistant(&id).await? {
         true => Ok(no_content()),
@@ -306,11 +349,12 @@ pub(super) async fn remove(state: State, Path(id): Path<String>, query: Query) -
 
 pub(super) async fn versions(
     state: State,
+    caller: Caller,
     Path(id): Path<String>,
     Body(body): Body<Search>,
 ) -> Answer {
     let query = body.to_query()?;
-    let id = by_id(&state, &id).await?.assistant_id;
+    let id = by_id(&state, &caller, &id).await?.assistant_id;
     let mut versions = state.store.versions(&id).await?;
     versions.retain(|version| {
         crate::store::contains_all(&Json::Object(version.metadata.clone()), &query.metadata)
@@ -327,13 +371,19 @@ pub(super) struct Latest {
 
 pub(super) async fn latest(
     state: State,
+    caller: Caller,
     Path(id): Path<String>,
     Body(body): Body<Latest>,
 ) -> Answer {
-    let id = id_in_path("assistant", &id)?;
+    let id = to_change(&state, &caller, &id).await?;
     let used = state.store.use_version(&id, body.version).await?;
-    let missing =
-        || ApiError::not_found(format!("the assistant `{id}` has no version {}", body.version));
+    let missing = || {
+        ApiError::not_found(format!(
+            "the assistant `{}` has no version {}",
+            id_of(&id),
+            body.version
+        ))
+    };
     Ok(json(assistant_json(&used.ok_or_else(missing)?)))
 }
 
@@ -353,18 +403,33 @@ fn depth(query: &Query) -> ApiResult<usize> {
     })
 }
 
-async fn drawing(state: &App, id: &str, query: &Query) -> ApiResult<superstep::Drawing> {
+async fn drawing(
+    state: &App,
+    caller: &Caller,
+    id: &str,
+    query: &Query,
+) -> ApiResult<superstep::Drawing> {
     let depth = depth(query)?;
-    let assistant = state.assistant(id).await?;
+    let assistant = state.assistant(caller, id).await?;
     Ok(registered(state, &assistant)?.drawing(depth))
 }
 
-pub(super) async fn graph(state: State, Path(id): Path<String>, query: Query) -> Answer {
-    Ok(json(drawing(&state, &id, &query).await?.to_json()))
+pub(super) async fn graph(
+    state: State,
+    caller: Caller,
+    Path(id): Path<String>,
+    query: Query,
+) -> Answer {
+    Ok(json(drawing(&state, &caller, &id, &query).await?.to_json()))
 }
 
-pub(super) async fn layout(state: State, Path(id): Path<String>, query: Query) -> Answer {
-    Ok(json(drawing(&state, &id, &query).await?.placed().to_json()))
+pub(super) async fn layout(
+    state: State,
+    caller: Caller,
+    Path(id): Path<String>,
+    query: Query,
+) -> Answer {
+    Ok(json(drawing(&state, &caller, &id, &query).await?.placed().to_json()))
 }
 
 fn registered<'a>(state: &'a App, assistant: &Assistant) -> ApiResult<&'a superstep::AnyGraph> {
@@ -399,15 +464,21 @@ impl Schemas {
     }
 }
 
-pub(super) async fn schemas(state: State, Path(id): Path<String>) -> Answer {
-    let assistant = by_id(&state, &id).await?;
+pub(super) async fn schemas(state: State, caller: Caller, Path(id): Path<String>) -> Answer {
+    let assistant = by_id(&state, &caller, &id).await?;
     let schemas = registered(&state, &assistant)?.schemas();
     Ok(json(json!(Schemas::of(Some(assistant.graph_id), schemas))))
 }
 
-async fn list_subgraphs(state: &App, id: &str, under: Option<&str>, query: &Query) -> Answer {
+async fn list_subgraphs(
+    state: &App,
+    caller: &Caller,
+    id: &str,
+    under: Option<&str>,
+    query: &Query,
+) -> Answer {
     let recurse = query.flag("recurse")?;
-    let assistant = by_id(state, id).await?;
+    let assistant = by_id(state, caller, id).await?;
     let all = registered(state, &assistant)?.subgraphs(recurse || under.is_some());
     let wanted = |name: &String| under.is_none_or(|under| name == under);
     let found = all.into_iter().filter(|(name, _)| wanted(name));
@@ -416,14 +487,20 @@ async fn list_subgraphs(state: &App, id: &str, under: Option<&str>, query: &Quer
     Ok(json(json!(found)))
 }
 
-pub(super) async fn subgraphs(state: State, Path(id): Path<String>, query: Query) -> Answer {
-    list_subgraphs(&state, &id, None, &query).await
+pub(super) async fn subgraphs(
+    state: State,
+    caller: Caller,
+    Path(id): Path<String>,
+    query: Query,
+) -> Answer {
+    list_subgraphs(&state, &caller, &id, None, &query).await
 }
 
 pub(super) async fn subgraphs_in(
     state: State,
+    caller: Caller,
     Path((id, namespace)): Path<(String, String)>,
     query: Query,
 ) -> Answer {
-    list_subgraphs(&state, &id, Some(&namespace), &query).await
+    list_subgraphs(&state, &caller, &id, Some(&namespace), &query).await
 }

@@ -1,18 +1,18 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
-use uuid::Uuid;
 
 use super::assistants::{Order, column};
 use super::operation::{Action, Operation, Resource, delete, get, patch, post};
 use super::{Answer, State, json, no_content, page};
+use crate::access::Caller;
 use crate::crons::{name_in, next_date, parse_time, request};
 use crate::error::{ApiError, ApiResult};
-use crate::store::{Cron, ListQuery, OnCompletion};
+use crate::store::{Asked, Create, Cron, ListQuery, Made, OnCompletion, Page};
+use crate::tenant::id_of;
 use crate::time::Micros;
 use crate::wire::{
-    Body, CronObject, Object, Path, Selected, cron_json, id_in_path, limit, offset, or_default,
-    select,
+    Body, CronObject, Keyed, Object, Path, Selected, cron_json, limit, offset, or_default, select,
 };
 
 type One = CronObject<'static>;
@@ -107,13 +107,17 @@ impl Fields {
         }
         cron.enabled = self.enabled.unwrap_or(cron.enabled);
         cron.on_run_completed = self.on_run_completed.unwrap_or(cron.on_run_completed);
+        let given = self.metadata.is_some();
         if let Some(metadata) = self.metadata {
             cron.metadata = metadata.unwrap_or_default();
+        }
+        if given || !cron.stamp.is_empty() {
+            cron.metadata.extend(cron.stamp.clone());
             cron.payload.insert("metadata".to_owned(), Json::Object(cron.metadata.clone()));
         }
         let run = self.run.into_iter().filter(|(name, _)| name != "thread_id");
         cron.payload.extend(run.filter(|(_, value)| !value.is_null()));
-        name_in(&mut cron.payload, &cron.cron_id);
+        name_in(&mut cron.payload, id_of(&cron.cron_id));
         request(cron)?.check_webhook(state.webhooks.allows_private())?;
         cron.next_run_date = next_date(cron, now)?;
         cron.updated_at = now;
@@ -121,14 +125,20 @@ impl Fields {
     }
 }
 
-async fn make(state: &State, thread: Option<String>, fields: Fields) -> Answer {
+async fn make(
+    state: &State,
+    caller: &Caller,
+    thread: Option<String>,
+    fields: Fields,
+    asked: Option<Asked>,
+) -> Answer {
     let missing = |name: &str| ApiError::invalid(format!("`{name}` is missing"));
     let assistant = fields.assistant_id.as_deref().ok_or_else(|| missing("assistant_id"))?;
     fields.schedule.as_deref().ok_or_else(|| missing("schedule"))?;
-    let assistant = state.assistant(assistant).await?;
+    let assistant = state.assistant(caller, assistant).await?;
     let now = Micros::now();
     let mut cron = Cron {
-        cron_id: Uuid::now_v7().to_string(),
+        cron_id: caller.new_key(),
         assistant_id: assistant.assistant_id.clone(),
         thread_id: thread,
         schedule: String::new(),
@@ -138,28 +148,42 @@ async fn make(state: &State, thread: Option<String>, fields: Fields) -> Answer {
         enabled: true,
         on_run_completed: OnCompletion::Delete,
         metadata: Object::new(),
-        payload: Map::from_iter([("assistant_id".to_owned(), assistant.assistant_id.into())]),
+        payload: Map::from_iter([(
+            "assistant_id".to_owned(),
+            id_of(&assistant.assistant_id).into(),
+        )]),
         created_at: now,
         updated_at: now,
+        by: caller.id().map(str::to_owned),
+        stamp: caller.filter().clone(),
     };
     fields.apply(state, &mut cron, now)?;
-    state.store.create_cron(cron.clone()).await?;
+    let cron = match state.create(asked, Create::Cron(cron)).await? {
+        Ok(Made::Cron(made)) => made,
+        Ok(_) => return Err(ApiError::not_implemented("what was made")),
+        Err(kept) => kept.row()?,
+    };
     state.cron_wake.notify_one();
     Ok(json(cron_json(&cron)))
 }
 
-pub(super) async fn create(state: State, Body(fields): Body<Fields>) -> Answer {
-    make(&state, None, fields).await
+pub(super) async fn create(
+    state: State,
+    caller: Caller,
+    Keyed(fields, asked): Keyed<Fields>,
+) -> Answer {
+    make(&state, &caller, None, fields, asked).await
 }
 
 pub(super) async fn create_on_thread(
     state: State,
+    caller: Caller,
     Path(thread): Path<String>,
-    Body(fields): Body<Fields>,
+    Keyed(fields, asked): Keyed<Fields>,
 ) -> Answer {
-    let thread = id_in_path("thread", &thread)?;
-    state.thread(&thread).await?;
-    make(&state, Some(thread), fields).await
+    let thread = caller.thread(&thread)?;
+    state.thread(&caller, &thread).await?;
+    make(&state, &caller, Some(thread), fields, asked).await
 }
 
 #[derive(Default, Deserialize, JsonSchema)]
@@ -181,14 +205,14 @@ pub(super) struct Search {
 }
 
 impl Search {
-    async fn to_query(&self, state: &State) -> ApiResult<ListQuery> {
+    async fn to_query(&self, state: &State, caller: &Caller) -> ApiResult<ListQuery> {
         let mut equal = Vec::new();
         if let Some(assistant) = &self.assistant_id {
-            let assistant = state.assistant(assistant).await?.assistant_id;
+            let assistant = state.assistant(caller, assistant).await?.assistant_id;
             equal.push(("assistant_id", vec![assistant]));
         }
         if let Some(thread) = &self.thread_id {
-            equal.push(("thread_id", vec![id_in_path("thread", thread)?]));
+            equal.push(("thread_id", vec![caller.thread(thread)?]));
         }
         equal.extend(self.enabled.map(|enabled| ("enabled", vec![enabled.to_string()])));
         let known = [
@@ -212,40 +236,51 @@ impl Search {
     }
 }
 
-pub(super) async fn search(state: State, Body(body): Body<Search>) -> Answer {
-    let query = body.to_query(&state).await?;
+pub(super) async fn search(state: State, caller: Caller, Body(body): Body<Search>) -> Answer {
+    let query = body.to_query(&state, &caller).await?;
     let offset = query.offset;
-    let found = state.store.crons(query).await?;
+    let found = match caller.narrow(query) {
+        Some(query) => state.store.crons(query).await?,
+        None => Page::empty(),
+    };
     page(&found, offset, |cron| select(cron_json(cron), body.select.as_deref()))
 }
 
-pub(super) async fn count(state: State, Body(body): Body<Search>) -> Answer {
-    Ok(json(state.store.count_crons(body.to_query(&state).await?).await?.into()))
+pub(super) async fn count(state: State, caller: Caller, Body(body): Body<Search>) -> Answer {
+    Ok(json(match caller.narrow(body.to_query(&state, &caller).await?) {
+        Some(query) => state.store.count_crons(query).await?.into(),
+        None => 0.into(),
+    }))
 }
 
-fn missing(id: &str) -> ApiError {
-    ApiError::not_found(format!("there is no cron `{id}`"))
+fn missing(key: &str) -> ApiError {
+    ApiError::not_found(format!("there is no cron `{}`", id_of(key)))
 }
 
-pub(super) async fn find(state: State, Path(id): Path<String>) -> Answer {
-    let id = id_in_path("cron", &id)?;
-    let found = state.store.cron(&id).await?;
-    Ok(json(cron_json(&found.ok_or_else(|| missing(&id))?)))
+async fn known(state: &State, caller: &Caller, key: &str) -> ApiResult<Cron> {
+    let found = state.store.cron(key).await?;
+    found.filter(|cron| caller.sees(&cron.metadata)).ok_or_else(|| missing(key))
+}
+
+pub(super) async fn find(state: State, caller: Caller, Path(id): Path<String>) -> Answer {
+    let id = caller.key("cron", &id)?;
+    Ok(json(cron_json(&known(&state, &caller, &id).await?)))
 }
 
 pub(super) async fn update(
     state: State,
+    caller: Caller,
     Path(id): Path<String>,
     Body(mut fields): Body<Fields>,
 ) -> Answer {
-    let id = id_in_path("cron", &id)?;
+    let id = caller.key("cron", &id)?;
     if fields.is_empty() {
         return Err(ApiError::bad_request("nothing is to be changed; give at least one field"));
     }
-    let mut known = state.store.cron(&id).await?.ok_or_else(|| missing(&id))?;
+    let mut known = known(&state, &caller, &id).await?;
     if let Some(assistant) = fields.assistant_id.take() {
-        let assistant = state.assistant(&assistant).await?.assistant_id;
-        known.payload.insert("assistant_id".to_owned(), assistant.as_str().into());
+        let assistant = state.assistant(&caller, &assistant).await?.assistant_id;
+        known.payload.insert("assistant_id".to_owned(), id_of(&assistant).into());
         known.assistant_id = assistant;
     }
     let seen = known.updated_at;
@@ -263,8 +298,9 @@ pub(super) async fn update(
     Ok(json(cron_json(&changed)))
 }
 
-pub(super) async fn remove(state: State, Path(id): Path<String>) -> Answer {
-    let id = id_in_path("cron", &id)?;
+pub(super) async fn remove(state: State, caller: Caller, Path(id): Path<String>) -> Answer {
+    let id = caller.key("cron", &id)?;
+    known(&state, &caller, &id).await?;
     match state.store.delete_cron(&id).await? {
         true => Ok(no_content()),
         false => Err(missing(&id)),

@@ -9,6 +9,7 @@ use superstep::checkpoint::{
 
 use super::operation::{Action, Operation, Resource, delete, get, post, put};
 use super::{Answer, State, json, no_content};
+use crate::access::Caller;
 use crate::error::{ApiError, ApiResult};
 use crate::wire::{Body, Object, Query, Time, limit, offset, or_default};
 
@@ -109,7 +110,7 @@ pub(super) struct Put {
     ttl: Option<f64>,
 }
 
-pub(super) async fn store(state: State, Body(body): Body<Put>) -> Answer {
+pub(super) async fn store(state: State, caller: Caller, Body(body): Body<Put>) -> Answer {
     let value = Value::from(Json::Object(body.value));
     let mut item = PutItem::new(&body.namespace, body.key, value);
     item = match body.index {
@@ -128,18 +129,18 @@ pub(super) async fn store(state: State, Body(body): Body<Put>) -> Answer {
         let ttl = std::time::Duration::try_from_secs_f64(minutes * 60.0);
         item = item.ttl(ttl.map_err(|_| ApiError::invalid("`ttl` is a number of minutes"))?);
     }
-    state.items.put_item(item).await.map_err(failed)?;
+    state.items(caller.tenant()).put_item(item).await.map_err(failed)?;
     Ok(no_content())
 }
 
-pub(super) async fn find(state: State, query: Query) -> Answer {
+pub(super) async fn find(state: State, caller: Caller, query: Query) -> Answer {
     let namespace = query.get("namespace").filter(|namespace| !namespace.is_empty());
     let namespace = namespace.ok_or_else(|| ApiError::invalid("`namespace` is missing"))?;
     let key = query.get("key").filter(|key| !key.is_empty());
     let key = key.ok_or_else(|| ApiError::bad_request("`key` is missing"))?;
     query.flag("refresh_ttl")?;
     let namespace: Vec<String> = namespace.split('.').map(str::to_owned).collect();
-    let found = state.items.get(&namespace, key).await.map_err(failed)?;
+    let found = state.items(caller.tenant()).get(&namespace, key).await.map_err(failed)?;
     Ok(json(json!(found.as_ref().map(ItemObject::from))))
 }
 
@@ -152,8 +153,8 @@ pub(super) struct Delete {
     key: String,
 }
 
-pub(super) async fn remove(state: State, Body(body): Body<Delete>) -> Answer {
-    state.items.delete(&body.namespace, &body.key).await.map_err(failed)?;
+pub(super) async fn remove(state: State, caller: Caller, Body(body): Body<Delete>) -> Answer {
+    state.items(caller.tenant()).delete(&body.namespace, &body.key).await.map_err(failed)?;
     Ok(no_content())
 }
 
@@ -198,7 +199,7 @@ fn with_condition(search: ItemSearch, key: &str, wanted: Json) -> ApiResult<Item
     })
 }
 
-pub(super) async fn search(state: State, Body(body): Body<Search>) -> Answer {
+pub(super) async fn search(state: State, caller: Caller, Body(body): Body<Search>) -> Answer {
     let mut search = ItemSearch::below(body.namespace_prefix)
         .limit(limit(body.limit, 10)?)
         .offset(offset(body.offset)?);
@@ -211,7 +212,7 @@ pub(super) async fn search(state: State, Body(body): Body<Search>) -> Answer {
     if let Some(refresh) = body.refresh_ttl {
         search = search.refresh(refresh);
     }
-    let found = state.items.search(search).await.map_err(failed)?;
+    let found = state.items(caller.tenant()).search(search).await.map_err(failed)?;
     let with_score = |item: &Item| FoundItem { item: item.into(), score: item.score };
     Ok(json(json!(Found { items: found.iter().map(with_score).collect() })))
 }
@@ -232,12 +233,16 @@ pub(super) struct Namespaces {
     offset: Option<i64>,
 }
 
-pub(super) async fn namespaces(state: State, Body(body): Body<Namespaces>) -> Answer {
+pub(super) async fn namespaces(
+    state: State,
+    caller: Caller,
+    Body(body): Body<Namespaces>,
+) -> Answer {
     let mut query = NamespaceQuery::below(body.prefix).ending(body.suffix);
     query = query.page(offset(body.offset)?, limit(body.limit, 100)?);
     if let Some(depth) = body.max_depth {
         query = query.max_depth(depth);
     }
-    let found = state.items.namespaces(query).await.map_err(failed)?;
+    let found = state.items(caller.tenant()).namespaces(query).await.map_err(failed)?;
     Ok(json(json!(NamespacesFound { namespaces: found })))
 }

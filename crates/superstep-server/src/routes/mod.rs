@@ -6,6 +6,8 @@
 mod assistants;
 mod crons;
 mod docs;
+mod first_states;
+mod inbox;
 mod inspect;
 mod items;
 mod openapi;
@@ -36,7 +38,9 @@ use crate::error::{ApiError, ApiResult};
 use crate::metrics;
 use crate::store::Page;
 
-pub(crate) use operation::{Access, Action, Operation, Resource};
+pub(crate) use operation::Operation;
+
+use operation::{Access, Action, Resource};
 
 type State = axum::extract::State<Arc<App>>;
 type Answer = ApiResult<Response>;
@@ -75,6 +79,7 @@ pub(crate) fn operations() -> Vec<Operation> {
         streams::operations(),
         thread_stream::operations(),
         protocol::operations(),
+        inbox::operations(),
         items::operations(),
         crons::operations(),
     ]

@@ -92,6 +92,8 @@ fn describe_one(operation: &Operation, schemas: &mut Schemas) -> Json {
         "operationId": id,
         "summary": operation.summary,
         "tags": [operation.access.resource.as_str()],
+        // What a client must be allowed to do with the resource of the tag.
+        "x-access": action_word(operation.access.action),
         "parameters": parameters,
         "responses": describe_answers(operation, schemas),
     });
@@ -104,6 +106,18 @@ fn describe_one(operation: &Operation, schemas: &mut Schemas) -> Json {
         json["security"] = json!([]);
     }
     json
+}
+
+fn action_word(action: Action) -> &'static str {
+    match action {
+        Action::Open => "open",
+        Action::Read => "read",
+        Action::Search => "search",
+        Action::Create => "create",
+        Action::Write => "write",
+        Action::Delete => "delete",
+        Action::Operate => "operate",
+    }
 }
 
 /// Everything in a path is a UUID, except the namespace of a subgraph, and the graph that may stand for its assistant.
@@ -123,6 +137,7 @@ fn describe_answers(operation: &Operation, schemas: &mut Schemas) -> Json {
         || operation.in_path().next().is_some();
     let common = [
         (401, !open),
+        (403, !open),
         (413, operation.takes.body.is_some()),
         (422, reads),
         (429, operation.waits()),
@@ -159,6 +174,7 @@ fn reason(status: u16) -> &'static str {
         204 => "Done, and there is nothing to say",
         400 => "The request makes no sense here",
         401 => "No valid key",
+        403 => "The key does not allow it",
         404 => "There is no such object",
         409 => "Something else is there, or in progress",
         413 => "The body is too large",

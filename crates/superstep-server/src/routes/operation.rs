@@ -9,57 +9,13 @@ use axum::routing::{MethodFilter, MethodRouter, on};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use super::State;
+use crate::access::Caller;
+pub(crate) use crate::access::{Access, Action, Resource};
 use crate::app::App;
-use crate::wire::{Body, Path, Query, RawBody};
+use crate::wire::{Body, Keyed, Path, Query, RawBody};
 
-/// What an operation works on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Resource {
-    Assistants,
-    Threads,
-    Runs,
-    Crons,
-    Store,
-    System,
-}
-
-impl Resource {
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Assistants, Self::Threads, Self::Runs, Self::Crons, Self::Store, Self::System];
-
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Assistants => "Assistants",
-            Self::Threads => "Threads",
-            Self::Runs => "Runs",
-            Self::Crons => "Crons",
-            Self::Store => "Store",
-            Self::System => "System",
-        }
-    }
-}
-
-/// What an operation does with its resource.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Action {
-    /// Shows no user's data; needs no identity.
-    Open,
-    /// Looks at one object.
-    Read,
-    /// Lists or counts objects.
-    Search,
-    Create,
-    /// Changes an object that is there.
-    Write,
-    Delete,
-}
-
-/// What a client must be allowed to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Access {
-    pub(crate) resource: Resource,
-    pub(crate) action: Action,
-}
+/// What an idempotency key does.
+const KEYED: &str = "For a day, a request with the same key and the same body gets the answer of the first one again; with another body it is refused with 422";
 
 /// Gives the schema of a type.
 pub(super) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
@@ -94,6 +50,8 @@ pub(super) struct Parameter {
 pub(super) struct Takes {
     pub(super) body: Option<SchemaOf>,
     pub(super) query: bool,
+    /// An idempotency key.
+    pub(super) keyed: bool,
 }
 
 /// One operation of the API.
@@ -116,7 +74,7 @@ impl Operation {
         T: Arguments + 'static,
     {
         let filter = MethodFilter::try_from(method.clone()).expect("the table names known methods");
-        Self {
+        let operation = Self {
             method,
             path,
             summary: "",
@@ -125,6 +83,10 @@ impl Operation {
             parameters: Vec::new(),
             answers: Vec::new(),
             handler: on(filter, handler),
+        };
+        match operation.takes.keyed {
+            true => operation.header::<String>("idempotency-key", KEYED),
+            false => operation,
         }
     }
 
@@ -231,6 +193,7 @@ pub(crate) trait Argument {
 }
 
 impl Argument for State {}
+impl Argument for Caller {}
 impl Argument for HeaderMap {}
 impl<T> Argument for Path<T> {}
 impl<E> Argument for Result<WebSocketUpgrade, E> {}
@@ -244,6 +207,13 @@ impl Argument for Query {
 impl<T: JsonSchema> Argument for Body<T> {
     fn describe(takes: &mut Takes) {
         takes.body = Some(schema_of::<T>());
+    }
+}
+
+impl<T: JsonSchema> Argument for Keyed<T> {
+    fn describe(takes: &mut Takes) {
+        takes.body = Some(schema_of::<T>());
+        takes.keyed = true;
     }
 }
 

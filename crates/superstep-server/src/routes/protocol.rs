@@ -17,13 +17,14 @@ use schemars::JsonSchema;
 
 use super::operation::{Action, Content, Operation, Resource, get, post};
 use super::{Answer, State, json as answer};
+use crate::access::Caller;
 use crate::app::{App, stopped};
 use crate::error::{ApiError, ApiResult};
 use crate::events::{HEARTBEAT_COMMENT, sse_response};
 use crate::protocol::{
-    CommandError, Envelope, Filter, Next, Session, SessionReader, follow, run_command,
+    CommandError, Envelope, Filter, Next, Session, SessionReader, follow, hide, run_command,
 };
-use crate::wire::{Path, RawBody, id_in_path};
+use crate::wire::{Path, RawBody};
 
 /// The largest command over a websocket, in bytes.
 const FRAME_MAX: usize = 1 << 20;
@@ -102,15 +103,16 @@ fn malformed(why: &str) -> Response {
 
 pub(super) async fn command(
     state: State,
+    caller: Caller,
     Path(thread): Path<String>,
     RawBody(body, _): RawBody<CommandObject>,
 ) -> Answer {
-    let thread = id_in_path("thread", &thread)?;
+    let thread = caller.thread(&thread)?;
     let command = match Envelope::read(&body) {
         Ok(command) => command,
         Err(why) => return Ok(malformed(&why)),
     };
-    Ok(answer(match run_command(&state, &thread, &command).await {
+    Ok(answer(match run_command(&state, &caller, &thread, &command).await {
         Ok((result, applied)) => command.success(result, applied),
         Err(CommandError::Refused { code, message }) => {
             Envelope::error(Some(command.id), code, &message)
@@ -119,23 +121,30 @@ pub(super) async fn command(
     }))
 }
 
-async fn reader(app: &Arc<App>, thread: &str, filter: Filter) -> ApiResult<SessionReader> {
+async fn reader(
+    app: &Arc<App>,
+    caller: &Caller,
+    thread: &str,
+    filter: Filter,
+) -> ApiResult<SessionReader> {
+    hide(app, caller, thread).await?;
     // The session is there before the thread is looked at, so that a run that is started meanwhile tells it.
     let session = Session::open(app, thread).await?;
-    follow(app, thread).await?;
+    follow(app, caller, thread).await?;
     Ok(SessionReader::new(app, session, filter))
 }
 
 pub(super) async fn events(
     state: State,
+    caller: Caller,
     Path(thread): Path<String>,
     RawBody(body, _): RawBody<SubscribeObject>,
 ) -> Answer {
-    let thread = id_in_path("thread", &thread)?;
+    let thread = caller.thread(&thread)?;
     let params: Json = serde_json::from_slice(&body)
         .map_err(|error| ApiError::bad_request(format!("the body is not JSON: {error}")))?;
     let filter = Filter::read(&params).map_err(ApiError::bad_request)?;
-    let reader = reader(&state, &thread, filter).await?;
+    let reader = reader(&state, &caller, &thread, filter).await?;
     let frames = futures_util::stream::unfold(Some(reader), |reader| async move {
         let mut reader = reader?;
         let bytes = match reader.next().await {
@@ -159,19 +168,21 @@ pub(super) async fn events(
 
 pub(super) async fn websocket(
     state: State,
+    caller: Caller,
     Path(thread): Path<String>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Answer {
-    let thread = id_in_path("thread", &thread)?;
+    let thread = caller.thread(&thread)?;
     let upgrade = upgrade.map_err(|why| ApiError::new(why.status(), why.body_text()))?;
     let app = state.0.clone();
     let upgrade = upgrade.max_message_size(FRAME_MAX);
-    Ok(upgrade.on_upgrade(move |socket| Connection::new(app, thread).serve(socket)))
+    Ok(upgrade.on_upgrade(move |socket| Connection::new(app, caller, thread).serve(socket)))
 }
 
 /// A websocket of one client.
 struct Connection {
     app: Arc<App>,
+    caller: Caller,
     thread: String,
     subscriptions: HashMap<String, AbortHandle>,
     readers: JoinSet<()>,
@@ -180,10 +191,10 @@ struct Connection {
 }
 
 impl Connection {
-    fn new(app: Arc<App>, thread: String) -> Self {
+    fn new(app: Arc<App>, caller: Caller, thread: String) -> Self {
         let (events, waiting) = mpsc::channel(WAITING_MAX);
         let (subscriptions, readers) = (HashMap::new(), JoinSet::new());
-        Self { app, thread, subscriptions, readers, events, waiting: Some(waiting) }
+        Self { app, caller, thread, subscriptions, readers, events, waiting: Some(waiting) }
     }
 
     async fn serve(mut self, mut socket: WebSocket) {
@@ -218,7 +229,7 @@ impl Connection {
         let done = match &*command.method {
             "subscription.subscribe" => self.subscribe(&command.params).await,
             "subscription.unsubscribe" => self.unsubscribe(&command.params),
-            _ => run_command(&self.app, &self.thread, &command).await,
+            _ => run_command(&self.app, &self.caller, &self.thread, &command).await,
         };
         match done {
             Ok((result, applied)) => command.success(result, applied),
@@ -239,7 +250,7 @@ impl Connection {
                 "a connection has at most {SUBSCRIPTIONS_MAX} subscriptions"
             )));
         }
-        let mut reader = reader(&self.app, &self.thread, filter).await?;
+        let mut reader = reader(&self.app, &self.caller, &self.thread, filter).await?;
         let events = self.events.clone();
         let reading = self.readers.spawn(async move {
             loop {

@@ -6,11 +6,13 @@ use serde_json::{Value as Json, json};
 
 use super::operation::{Action, Content, Limit, Offset, Operation, Resource, delete, get, post};
 use super::{Answer, State, json, no_content, page, with_locations};
+use crate::access::Caller;
 use crate::error::{ApiError, ApiResult};
-use crate::queue::{self, submit};
+use crate::queue::{self, submit, submit_all};
 use crate::store::{Cancel, ListQuery, RunStatus, Which};
+use crate::tenant::id_of;
 use crate::wire::{
-    Body, Object, Path, Query, RunObject, RunRequest, Selected, id_in_path, limit, offset,
+    Body, Keyed, Object, Path, Query, RunObject, RunRequest, Selected, id_in_path, limit, offset,
     run_json, select,
 };
 
@@ -65,36 +67,38 @@ pub(super) fn operations() -> Vec<Operation> {
 
 pub(super) async fn create(
     state: State,
+    caller: Caller,
     Path(thread): Path<String>,
-    Body(request): Body<RunRequest>,
+    Keyed(request, asked): Keyed<RunRequest>,
 ) -> Answer {
-    let thread = id_in_path("thread", &thread)?;
-    let (run, _) = submit(&state, Some(&thread), request).await?;
-    let place = format!("/threads/{thread}/runs/{}", run.run_id);
-    Ok(with_locations(json(run_json(&run)), &place, None))
+    let thread = caller.thread(&thread)?;
+    let submitted = submit(&state, &caller, Some(&thread), request, asked).await?;
+    let run = submitted.run();
+    let place = format!("/threads/{}/runs/{}", run.thread(), run.run_id);
+    Ok(with_locations(json(run_json(run)), &place, None))
 }
 
-pub(super) async fn create_stateless(state: State, Body(request): Body<RunRequest>) -> Answer {
-    let (run, _) = submit(&state, None, request).await?;
+pub(super) async fn create_stateless(
+    state: State,
+    caller: Caller,
+    Keyed(request, asked): Keyed<RunRequest>,
+) -> Answer {
+    let submitted = submit(&state, &caller, None, request, asked).await?;
+    let run = submitted.run();
     let place = format!("/runs/{}", run.run_id);
-    Ok(with_locations(json(run_json(&run)), &place, None))
+    Ok(with_locations(json(run_json(run)), &place, None))
 }
 
-pub(super) async fn batch(state: State, Body(requests): Body<Vec<RunRequest>>) -> Answer {
+pub(super) async fn batch(
+    state: State,
+    caller: Caller,
+    Keyed(requests, asked): Keyed<Vec<RunRequest>>,
+) -> Answer {
     if requests.is_empty() {
         return Err(ApiError::invalid("a batch has at least one run"));
     }
-    // Nothing is created if one of them cannot be.
-    for request in &requests {
-        request.check(true)?;
-        request.check_webhook(state.webhooks.allows_private())?;
-        state.assistant(&request.assistant_id).await?;
-    }
-    let mut runs = Vec::new();
-    for request in requests {
-        runs.push(run_json(&submit(&state, None, request).await?.0));
-    }
-    Ok(json(runs.into()))
+    let runs = submit_all(&state, &caller, requests, asked).await?;
+    Ok(json(runs.iter().map(run_json).collect()))
 }
 
 fn status(word: &str) -> ApiResult<RunStatus> {
@@ -104,9 +108,14 @@ fn status(word: &str) -> ApiResult<RunStatus> {
     })
 }
 
-pub(super) async fn list(state: State, Path(thread): Path<String>, query: Query) -> Answer {
-    let thread = id_in_path("thread", &thread)?;
-    state.thread(&thread).await?;
+pub(super) async fn list(
+    state: State,
+    caller: Caller,
+    Path(thread): Path<String>,
+    query: Query,
+) -> Answer {
+    let thread = caller.thread(&thread)?;
+    state.thread(&caller, &thread).await?;
     let mut equal = vec![("thread_id", vec![thread])];
     if let Some(word) = query.get("status").filter(|word| !word.is_empty()) {
         equal.push(("status", vec![status(word)?.as_str().to_owned()]));
@@ -122,14 +131,22 @@ pub(super) async fn list(state: State, Path(thread): Path<String>, query: Query)
     page(&state.store.runs(asked).await?, offset, |run| select(run_json(run), fields.as_deref()))
 }
 
-pub(super) async fn find(state: State, Path((thread, run)): Path<(String, String)>) -> Answer {
-    let (thread, run) = (id_in_path("thread", &thread)?, id_in_path("run", &run)?);
-    let found = state.store.run(Some(&thread), &run).await?;
-    Ok(json(run_json(&found.ok_or_else(|| ApiError::no_run(&run))?)))
+pub(super) async fn find(
+    state: State,
+    caller: Caller,
+    Path((thread, run)): Path<(String, String)>,
+) -> Answer {
+    let (thread, run) = (caller.thread(&thread)?, id_in_path("run", &run)?);
+    Ok(json(run_json(&state.run(&caller, Some(&thread), &run).await?)))
 }
 
-pub(super) async fn remove(state: State, Path((thread, run)): Path<(String, String)>) -> Answer {
-    let (thread, run) = (id_in_path("thread", &thread)?, id_in_path("run", &run)?);
+pub(super) async fn remove(
+    state: State,
+    caller: Caller,
+    Path((thread, run)): Path<(String, String)>,
+) -> Answer {
+    let (thread, run) = (caller.thread(&thread)?, id_in_path("run", &run)?);
+    state.see_runs(&caller, &thread).await?;
     let deleted = state.store.delete_run(&thread, &run).await?;
     let deleted = deleted.ok_or_else(|| ApiError::no_run(&run))?;
     match deleted.status {
@@ -153,13 +170,14 @@ fn action(query: &Query) -> ApiResult<Cancel> {
 
 pub(super) async fn cancel(
     state: State,
+    caller: Caller,
     Path((thread, run)): Path<(String, String)>,
     query: Query,
 ) -> Answer {
-    let (thread, run) = (id_in_path("thread", &thread)?, id_in_path("run", &run)?);
+    let (thread, run) = (caller.thread(&thread)?, id_in_path("run", &run)?);
     let (wait, action) = (query.flag("wait")?, action(&query)?);
-    state.thread(&thread).await?;
-    let place = format!("/threads/{thread}/runs/{run}");
+    state.thread(&caller, &thread).await?;
+    let place = format!("/threads/{}/runs/{run}", id_of(&thread));
     let which = Which::Runs { thread, runs: vec![run] };
     let running = queue::cancel(&state, which, action).await?;
     if !wait {
@@ -181,24 +199,36 @@ pub(super) struct CancelMany {
 
 pub(super) async fn cancel_many(
     state: State,
+    caller: Caller,
     query: Query,
     Body(body): Body<CancelMany>,
 ) -> Answer {
     let action = action(&query)?;
+    let all = |of| Which::Status { tenant: caller.tenant().to_owned(), of };
     let which = match (body.thread_id, body.run_ids, body.status.as_deref()) {
         (Some(thread), Some(runs), None) => {
             let runs = runs.iter().map(|run| id_in_path("run", run)).collect::<ApiResult<_>>()?;
-            Which::Runs { thread: id_in_path("thread", &thread)?, runs }
+            Which::Runs { thread: caller.thread(&thread)?, runs }
         }
-        (None, None, Some("pending")) => Which::Status(vec![RunStatus::Pending]),
-        (None, None, Some("running")) => Which::Status(vec![RunStatus::Running]),
-        (None, None, Some("all")) => Which::Status(vec![RunStatus::Pending, RunStatus::Running]),
+        (None, None, Some("pending")) => all(vec![RunStatus::Pending]),
+        (None, None, Some("running")) => all(vec![RunStatus::Running]),
+        (None, None, Some("all")) => all(vec![RunStatus::Pending, RunStatus::Running]),
         _ => {
             return Err(ApiError::invalid(
                 "give `thread_id` with `run_ids`, or `status` as pending, running or all",
             ));
         }
     };
+    match &which {
+        Which::Runs { thread, .. } => state.see_runs(&caller, thread).await?,
+        Which::Status { .. } if !caller.filter().is_empty() => {
+            return Err(ApiError::new(
+                StatusCode::FORBIDDEN,
+                "runs are cancelled by their status only by those who see all of their tenant; give `thread_id` and `run_ids`",
+            ));
+        }
+        Which::Status { .. } => {}
+    }
     queue::cancel(&state, which, action).await?;
     Ok(no_content())
 }

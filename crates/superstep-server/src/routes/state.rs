@@ -5,14 +5,15 @@ use superstep::{AnyThread, CheckpointRef, RunError, StateUpdate};
 
 use super::operation::{Action, Limit, Operation, Resource, get, post};
 use super::{Answer, State, json};
+use crate::access::Caller;
 use crate::app::App;
 use crate::error::{ApiError, ApiResult};
 use crate::queue::{graph_of, open_questions};
 use crate::store::{Thread, ThreadStatus};
 use crate::time::Micros;
 use crate::wire::{
-    Body, CheckpointArg, Id, Object, Path, Query, StateObject, id_in_path, limit, object,
-    or_default, parse_checkpoint,
+    Body, CheckpointArg, Id, Object, Path, Query, StateObject, limit, object, or_default,
+    parse_checkpoint,
 };
 
 pub(super) fn operations() -> Vec<Operation> {
@@ -51,10 +52,13 @@ pub(super) fn operations() -> Vec<Operation> {
 }
 
 /// The thread with its graph, if it has had a run.
-pub(super) async fn open(app: &App, id: &str) -> ApiResult<(Thread, Option<AnyThread>)> {
-    let id = id_in_path("thread", id)?;
-    let thread = app.thread(&id).await?;
-    let opened = graph_of(app, &thread).map(|graph| graph.thread(id.as_str()));
+pub(super) async fn open(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+) -> ApiResult<(Thread, Option<AnyThread>)> {
+    let thread = app.thread(caller, &caller.thread(id)?).await?;
+    let opened = graph_of(app, &thread).map(|graph| graph.thread(thread.id()));
     Ok((thread, opened))
 }
 
@@ -68,6 +72,8 @@ fn nothing() -> Json {
 
 async fn look(thread: Option<AnyThread>, at: Option<CheckpointRef>, subgraphs: bool) -> Answer {
     let Some(thread) = thread else { return Ok(json(nothing())) };
+    // A namespace may be that of a task that never ran.
+    let in_subgraph = at.as_ref().is_some_and(|at| !at.ns.is_empty());
     let thread = match at {
         Some(at) => thread.at(at),
         None => thread,
@@ -77,22 +83,29 @@ async fn look(thread: Option<AnyThread>, at: Option<CheckpointRef>, subgraphs: b
         Ok(state) => Ok(json(state.to_json())),
         // Clients rely on getting no error here.
         Err(RunError::UnknownCheckpoint { .. }) => Ok(json(nothing())),
+        Err(_) if in_subgraph => Ok(json(nothing())),
         Err(error) => Err(error.into()),
     }
 }
 
-pub(super) async fn latest(state: State, Path(id): Path<String>, query: Query) -> Answer {
-    let (_, thread) = open(&state, &id).await?;
+pub(super) async fn latest(
+    state: State,
+    caller: Caller,
+    Path(id): Path<String>,
+    query: Query,
+) -> Answer {
+    let (_, thread) = open(&state, &caller, &id).await?;
     look(thread, None, query.flag("subgraphs")?).await
 }
 
 pub(super) async fn by_id(
     state: State,
+    caller: Caller,
     Path((id, checkpoint)): Path<(String, String)>,
     query: Query,
 ) -> Answer {
-    let (known, thread) = open(&state, &id).await?;
-    let at = CheckpointRef::latest(known.thread_id.as_str()).at(parse_checkpoint(&checkpoint)?);
+    let (known, thread) = open(&state, &caller, &id).await?;
+    let at = CheckpointRef::latest(known.id()).at(parse_checkpoint(&checkpoint)?);
     look(thread, Some(at), query.flag("subgraphs")?).await
 }
 
@@ -107,11 +120,12 @@ pub(super) struct AtCheckpoint {
 
 pub(super) async fn at_checkpoint(
     state: State,
+    caller: Caller,
     Path(id): Path<String>,
     Body(body): Body<AtCheckpoint>,
 ) -> Answer {
-    let (known, thread) = open(&state, &id).await?;
-    let at = body.checkpoint.unwrap_or_default().to_ref(&known.thread_id)?;
+    let (known, thread) = open(&state, &caller, &id).await?;
+    let at = body.checkpoint.unwrap_or_default().to_ref(known.id())?;
     look(thread, Some(at), body.subgraphs.unwrap_or(false)).await
 }
 
@@ -141,15 +155,30 @@ struct Place {
     thread_id: String,
     checkpoint_ns: String,
     checkpoint_id: Option<String>,
+    /// For a subgraph: the checkpoints of the graphs around it, by namespace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checkpoint_map: Option<Json>,
+}
+
+/// What is stored with a checkpoint that a client makes: where it belongs.
+pub(super) fn place_metadata(thread: &Thread, at: Option<&CheckpointRef>) -> Object {
+    let mut metadata = Object::new();
+    let graph = thread.metadata.get("graph_id").cloned();
+    metadata.extend(graph.map(|graph| ("graph_id".to_owned(), graph)));
+    metadata.insert("thread_id".to_owned(), thread.id().into());
+    let from = at.and_then(|at| at.id);
+    metadata.extend(from.map(|id| ("checkpoint_id".to_owned(), id.to_string().into())));
+    metadata
 }
 
 pub(super) async fn update(
     state: State,
+    caller: Caller,
     Path(id): Path<String>,
     Body(body): Body<Update>,
 ) -> Answer {
-    let (known, thread) = open(&state, &id).await?;
-    let id = &known.thread_id;
+    let (known, thread) = open(&state, &caller, &id).await?;
+    let id = known.id();
     let Some(thread) = thread else {
         return Err(ApiError::bad_request(format!(
             "the thread `{id}` has no graph yet; start a run on it first"
@@ -164,15 +193,16 @@ pub(super) async fn update(
         (Some(at), _) if at.checkpoint_id.is_some() || !at.checkpoint_ns.is_empty() => {
             Some(at.to_ref(id)?)
         }
-        (_, Some(checkpoint)) => {
-            Some(CheckpointRef::latest(id.as_str()).at(parse_checkpoint(&checkpoint)?))
-        }
+        (_, Some(checkpoint)) => Some(CheckpointRef::latest(id).at(parse_checkpoint(&checkpoint)?)),
         (_, None) => None,
     };
     let values = match body.values {
         None | Some(Json::Null) => Vec::new(),
         Some(Json::Array(several)) => several,
-        Some(one) => vec![one],
+        Some(one @ Json::Object(_)) => vec![one],
+        Some(_) => {
+            return Err(ApiError::invalid("`values` is an object, a list of objects, or null"));
+        }
     };
     let with_node = |update: StateUpdate| match &body.as_node {
         Some(node) => update.as_node(node.as_str()),
@@ -184,16 +214,25 @@ pub(super) async fn update(
         updates.push(with_node(StateUpdate::nothing()));
     }
     let steps = updates.into_iter().map(|update| vec![update]);
+    let metadata = place_metadata(&known, at.as_ref());
     let changed = match at {
         Some(at) => thread.at(at),
         None => thread.clone(),
     };
-    let made = changed.update(steps).await?;
-    refresh(&state, &thread).await?;
+    let made = changed.update_with(steps, metadata).await?;
+    refresh(&state, &known.thread_id, &thread).await?;
+    let checkpoint_map = match made.ns.is_empty() {
+        true => None,
+        // Clients of a subgraph need to know where the graphs around it are.
+        false => thread.at(made.clone()).state(false).await?.to_json()["checkpoint"]
+            .get("checkpoint_map")
+            .cloned(),
+    };
     let place = Place {
-        thread_id: id.clone(),
+        thread_id: id.to_owned(),
         checkpoint_ns: made.ns.to_string(),
         checkpoint_id: made.id.map(|id| id.to_string()),
+        checkpoint_map,
     };
     Ok(json(json!(Updated {
         checkpoint_id: place.checkpoint_id.clone(),
@@ -203,7 +242,7 @@ pub(super) async fn update(
 }
 
 /// Brings the record of a thread up to date after its state was changed.
-async fn refresh(app: &App, thread: &AnyThread) -> ApiResult<()> {
+pub(super) async fn refresh(app: &App, key: &str, thread: &AnyThread) -> ApiResult<()> {
     let now = thread.state(true).await?;
     let values = Json::from(now.values.clone());
     let mut interrupts = Object::new();
@@ -219,7 +258,7 @@ async fn refresh(app: &App, thread: &AnyThread) -> ApiResult<()> {
             thread.status = status;
         }
     });
-    app.store.update_thread(thread.id(), change).await?;
+    app.store.update_thread(key, change).await?;
     Ok(())
 }
 
@@ -252,30 +291,44 @@ fn before(before: &Json) -> ApiResult<Option<superstep::checkpoint::CheckpointId
     }
 }
 
-async fn list(app: &App, id: &str, asked: History) -> Answer {
-    let (known, thread) = open(app, id).await?;
+async fn list(app: &App, caller: &Caller, id: &str, asked: History) -> Answer {
+    let (known, thread) = open(app, caller, id).await?;
     let limit = limit(asked.limit, 1)?;
     let before = before(&asked.before.unwrap_or_default())?;
     let at = asked.checkpoint.unwrap_or_default();
-    let at = CheckpointArg { checkpoint_id: None, ..at }.to_ref(&known.thread_id)?;
+    let only = at.checkpoint_id.as_deref().map(parse_checkpoint).transpose()?;
+    let at = CheckpointArg { checkpoint_id: None, ..at }.to_ref(known.id())?;
     let Some(thread) = thread else { return Ok(json(json!([]))) };
+    if let Some(id) = only {
+        return match thread.at(at.at(id)).state(false).await {
+            Ok(state) => Ok(json(json!([state.to_json()]))),
+            Err(RunError::UnknownCheckpoint { .. }) => Ok(json(json!([]))),
+            Err(error) => Err(error.into()),
+        };
+    }
     let history = thread.at(at).history(limit, before, asked.metadata).await?;
     Ok(json(history.iter().map(superstep::RawSnapshot::to_json).collect()))
 }
 
 pub(super) async fn history(
     state: State,
+    caller: Caller,
     Path(id): Path<String>,
     Body(body): Body<History>,
 ) -> Answer {
-    list(&state, &id, body).await
+    list(&state, &caller, &id, body).await
 }
 
-pub(super) async fn history_by_query(state: State, Path(id): Path<String>, query: Query) -> Answer {
+pub(super) async fn history_by_query(
+    state: State,
+    caller: Caller,
+    Path(id): Path<String>,
+    query: Query,
+) -> Answer {
     let before = query.get("before").map(|before| match serde_json::from_str(before) {
         Ok(json @ Json::Object(_)) => json,
         _ => before.into(),
     });
     let asked = History { limit: query.number("limit")?, before, ..History::default() };
-    list(&state, &id, asked).await
+    list(&state, &caller, &id, asked).await
 }

@@ -3,20 +3,21 @@
 use std::sync::Arc;
 
 use axum::body::{Body as HttpBody, Bytes};
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::operation::{Action, Content, Operation, Resource, get, post};
 use super::runs::result;
 use super::{Answer, State, with_locations};
+use crate::access::Caller;
 use crate::app::App;
 use crate::error::{ApiError, ApiResult};
 use crate::events::{Active, Feed, Guard, HEARTBEAT, Sse};
-use crate::queue::{self, submit};
-use crate::store::{Cancel, Run, Which};
-use crate::wire::{Body, OnDisconnect, Path, Query, RunRequest, id_in_path, json_response};
+use crate::queue::{self, Submitted, submit};
+use crate::store::{Asked, Cancel, Run, RunStatus, Which};
+use crate::wire::{Keyed, OnDisconnect, Path, Query, RunRequest, id_in_path, json_response};
 
 pub(super) fn operations() -> Vec<Operation> {
     let kind = Resource::Runs;
@@ -114,43 +115,101 @@ fn ids(run: &Run) -> Option<i64> {
     run.resumable().then(|| run.created_at.millis())
 }
 
-fn stream_of(
-    app: &Arc<App>,
-    place: OwnedSemaphorePermit,
-    run: &Run,
-    active: &Active,
-    cancel: bool,
-) -> Response {
-    let sse = Sse {
-        reader: Some(active.feed.after(0)),
-        ids: ids(run),
-        wanted: None,
-        guard: CancelOnLeave::new(app, place, run, cancel),
+/// The run of a request that waits for it, and what tells how it goes on; nothing if it is over, as it may be if the request
+/// is repeated with an idempotency key.
+async fn begin(
+    app: &App,
+    caller: &Caller,
+    thread: Option<&str>,
+    request: RunRequest,
+    asked: Option<Asked>,
+) -> ApiResult<(Run, Option<Active>)> {
+    let key = asked.as_ref().map(|asked| asked.key.clone());
+    let (first, result) = match submit(app, caller, thread, request, asked).await? {
+        Submitted::New(run, active) => return Ok((run, Some(active))),
+        Submitted::Known(run, result) => (run, result),
     };
-    sse.into_response()
+    let ended = |run: Run, result| Ok((Run { status: RunStatus::Success, result, ..run }, None));
+    if result.is_some() {
+        return ended(first, result);
+    }
+    let gone = |error: &ApiError| error.status == StatusCode::NOT_FOUND;
+    let now = match app.store.run(Some(&first.thread_id), &first.run_id).await? {
+        Some(now) => open(app, now).await,
+        None => Err(ApiError::no_run(&first.run_id)),
+    };
+    match (now, key) {
+        // A run without a thread ended meanwhile.
+        (Err(error), Some(key)) if gone(&error) => {
+            let kept = app.store.kept(&key).await?;
+            ended(first, kept.and_then(|kept| kept.result))
+        }
+        (now, _) => now,
+    }
+}
+
+/// The events of a run that is over: those that are kept, or its result.
+async fn events_of(app: &App, run: &Run) -> ApiResult<Arc<Feed>> {
+    let feed = Feed::new(&run.run_id, run.resumable(), app.store.clone());
+    if run.resumable() {
+        feed.take_up().await?;
+    } else {
+        let error = run.result.as_ref().and_then(|result| result.get("__error__"));
+        let start = json!({ "run_id": run.run_id, "attempt": run.attempt.max(1) });
+        feed.push("metadata", &start).await?;
+        match error {
+            Some(error) => feed.push("error", error).await?,
+            None => feed.push("values", &result(run)).await?,
+        }
+    }
+    feed.end(Json::Null);
+    Ok(feed)
+}
+
+/// Starts a run and streams its events.
+async fn start_stream(
+    app: &Arc<App>,
+    caller: &Caller,
+    thread: Option<&str>,
+    request: RunRequest,
+    asked: Option<Asked>,
+) -> Answer {
+    let place = app.open_stream()?;
+    let cancel = cancels(&request);
+    let (run, active) = begin(app, caller, thread, request, asked).await?;
+    let feed = match &active {
+        Some(active) => active.feed.clone(),
+        None => events_of(app, &run).await?,
+    };
+    let sse = Sse {
+        reader: Some(feed.after(0)),
+        ids: ids(&run),
+        wanted: None,
+        guard: CancelOnLeave::new(app, place, &run, cancel && active.is_some()),
+    };
+    let place = match thread {
+        Some(_) => format!("/threads/{}/runs/{}", run.thread(), run.run_id),
+        None => format!("/runs/{}", run.run_id),
+    };
+    Ok(with_locations(sse.into_response(), &place, Some(&format!("{place}/stream"))))
 }
 
 pub(super) async fn stream(
     state: State,
+    caller: Caller,
     Path(thread): Path<String>,
-    Body(request): Body<RunRequest>,
+    Keyed(request, asked): Keyed<RunRequest>,
 ) -> Answer {
-    let thread = id_in_path("thread", &thread)?;
-    let open = state.open_stream()?;
-    let cancel = cancels(&request);
-    let (run, active) = submit(&state, Some(&thread), request).await?;
-    let place = format!("/threads/{thread}/runs/{}", run.run_id);
-    let response = stream_of(&state, open, &run, &active, cancel);
-    Ok(with_locations(response, &place, Some(&format!("{place}/stream"))))
+    let thread = caller.thread(&thread)?;
+    start_stream(&state, &caller, Some(&thread), request, asked).await
 }
 
-pub(super) async fn stream_stateless(state: State, Body(request): Body<RunRequest>) -> Answer {
-    let open = state.open_stream()?;
-    let cancel = cancels(&request);
-    let (run, active) = submit(&state, None, request).await?;
-    let place = format!("/runs/{}", run.run_id);
-    let response = stream_of(&state, open, &run, &active, cancel);
-    Ok(with_locations(response, &place, Some(&format!("{place}/stream"))))
+pub(super) async fn stream_stateless(
+    state: State,
+    caller: Caller,
+    Keyed(request, asked): Keyed<RunRequest>,
+) -> Answer {
+    start_stream(&state, &caller, None, request, asked).await
 }
 
 /// The result of a run as JSON. Until it is there, a newline now and then shows that the server is.
@@ -173,42 +232,47 @@ fn waiting(feed: Arc<Feed>, guard: CancelOnLeave) -> Response {
     json_response(HttpBody::from_stream(body))
 }
 
-fn wait_for(
+/// Starts a run and waits for its result.
+async fn start_wait(
     app: &Arc<App>,
-    open: OwnedSemaphorePermit,
-    run: &Run,
-    active: Active,
-    cancel: bool,
-) -> Response {
-    let place = format!("/threads/{}/runs/{}", run.thread_id, run.run_id);
-    let response = waiting(active.feed, CancelOnLeave::new(app, open, run, cancel));
-    with_locations(response, &place, Some(&format!("{place}/join")))
+    caller: &Caller,
+    thread: Option<&str>,
+    request: RunRequest,
+    asked: Option<Asked>,
+) -> Answer {
+    let open = app.open_stream()?;
+    let cancel = cancels(&request);
+    let (run, active) = begin(app, caller, thread, request, asked).await?;
+    let response = match active {
+        Some(active) => waiting(active.feed, CancelOnLeave::new(app, open, &run, cancel)),
+        None => json_response(result(&run).to_string()),
+    };
+    let place = format!("/threads/{}/runs/{}", run.thread(), run.run_id);
+    Ok(with_locations(response, &place, Some(&format!("{place}/join"))))
 }
 
 pub(super) async fn wait(
     state: State,
+    caller: Caller,
     Path(thread): Path<String>,
-    Body(request): Body<RunRequest>,
+    Keyed(request, asked): Keyed<RunRequest>,
 ) -> Answer {
-    let thread = id_in_path("thread", &thread)?;
-    let open = state.open_stream()?;
-    let cancel = cancels(&request);
-    let (run, active) = submit(&state, Some(&thread), request).await?;
-    Ok(wait_for(&state, open, &run, active, cancel))
+    let thread = caller.thread(&thread)?;
+    start_wait(&state, &caller, Some(&thread), request, asked).await
 }
 
-pub(super) async fn wait_stateless(state: State, Body(request): Body<RunRequest>) -> Answer {
-    let open = state.open_stream()?;
-    let cancel = cancels(&request);
-    let (run, active) = submit(&state, None, request).await?;
-    Ok(wait_for(&state, open, &run, active, cancel))
+pub(super) async fn wait_stateless(
+    state: State,
+    caller: Caller,
+    Keyed(request, asked): Keyed<RunRequest>,
+) -> Answer {
+    start_wait(&state, &caller, None, request, asked).await
 }
 
-async fn known(app: &App, thread: Option<&str>, run: &str) -> ApiResult<Run> {
+async fn known(app: &App, caller: &Caller, thread: Option<&str>, run: &str) -> ApiResult<Run> {
     let run = id_in_path("run", run)?;
-    let thread = thread.map(|thread| id_in_path("thread", thread)).transpose()?;
-    let found = app.store.run(thread.as_deref(), &run).await?;
-    found.ok_or_else(|| ApiError::no_run(&run))
+    let thread = thread.map(|thread| caller.thread(thread)).transpose()?;
+    app.run(caller, thread.as_deref(), &run).await
 }
 
 /// A run that is not over, with its feed. If it is over by now, the run as it ended.
@@ -240,7 +304,7 @@ async fn open(app: &App, run: Run) -> ApiResult<(Run, Option<Active>)> {
 async fn join_run(app: &Arc<App>, run: Run, query: &Query) -> Answer {
     let cancel = query.flag("cancel_on_disconnect")?;
     let reading = app.open_stream()?;
-    let place = format!("/threads/{}/runs/{}", run.thread_id, run.run_id);
+    let place = format!("/threads/{}/runs/{}", run.thread(), run.run_id);
     let (run, active) = open(app, run).await?;
     let response = match active {
         Some(active) => waiting(active.feed, CancelOnLeave::new(app, reading, &run, cancel)),
@@ -251,15 +315,21 @@ async fn join_run(app: &Arc<App>, run: Run, query: &Query) -> Answer {
 
 pub(super) async fn join(
     state: State,
+    caller: Caller,
     Path((thread, run)): Path<(String, String)>,
     query: Query,
 ) -> Answer {
-    let run = known(&state, Some(&thread), &run).await?;
+    let run = known(&state, &caller, Some(&thread), &run).await?;
     join_run(&state, run, &query).await
 }
 
-pub(super) async fn join_stateless(state: State, Path(run): Path<String>, query: Query) -> Answer {
-    let run = known(&state, None, &run).await?;
+pub(super) async fn join_stateless(
+    state: State,
+    caller: Caller,
+    Path(run): Path<String>,
+    query: Query,
+) -> Answer {
+    let run = known(&state, &caller, None, &run).await?;
     join_run(&state, run, &query).await
 }
 
@@ -277,7 +347,7 @@ fn last_event(headers: &HeaderMap, run: &Run) -> Option<Option<u64>> {
 async fn join_stream_of(app: &Arc<App>, run: Run, headers: &HeaderMap, query: &Query) -> Answer {
     let cancel = query.flag("cancel_on_disconnect")?;
     let reading = app.open_stream()?;
-    let place = format!("/threads/{}/runs/{}", run.thread_id, run.run_id);
+    let place = format!("/threads/{}/runs/{}", run.thread(), run.run_id);
     let after = last_event(headers, &run);
     let (run, active) = open(app, run).await?;
     let reader = match (active, after) {
@@ -300,20 +370,22 @@ async fn join_stream_of(app: &Arc<App>, run: Run, headers: &HeaderMap, query: &Q
 
 pub(super) async fn join_stream(
     state: State,
+    caller: Caller,
     Path((thread, run)): Path<(String, String)>,
     headers: HeaderMap,
     query: Query,
 ) -> Answer {
-    let run = known(&state, Some(&thread), &run).await?;
+    let run = known(&state, &caller, Some(&thread), &run).await?;
     join_stream_of(&state, run, &headers, &query).await
 }
 
 pub(super) async fn join_stream_stateless(
     state: State,
+    caller: Caller,
     Path(run): Path<String>,
     headers: HeaderMap,
     query: Query,
 ) -> Answer {
-    let run = known(&state, None, &run).await?;
+    let run = known(&state, &caller, None, &run).await?;
     join_stream_of(&state, run, &headers, &query).await
 }

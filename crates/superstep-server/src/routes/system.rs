@@ -25,7 +25,7 @@ pub(super) fn operations() -> Vec<Operation> {
         get("/info", kind, Action::Open, info)
             .summary("What this server is and can do")
             .json::<Info>(),
-        get("/metrics", kind, Action::Read, metrics)
+        get("/metrics", kind, Action::Operate, metrics)
             .summary("Figures for Prometheus")
             .query::<Format>("format", "`json` for JSON")
             .answers(200, Content::Text("text/plain"))

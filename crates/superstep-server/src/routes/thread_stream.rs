@@ -11,13 +11,14 @@ use tokio::time::Instant;
 
 use super::operation::{Action, Content, Operation, Resource, get};
 use super::{Answer, State};
+use crate::access::Caller;
 use crate::app::{App, stopped};
 use crate::error::{ApiError, ApiResult};
 use crate::events::{
     Feed, FeedReader, HEARTBEAT, HEARTBEAT_COMMENT, Started, frame_text, sse_response,
 };
 use crate::store::{ListQuery, Run, RunStatus, StoreError, Stored};
-use crate::wire::{Path, Query, id_in_path};
+use crate::wire::{Path, Query};
 
 pub(super) fn operations() -> Vec<Operation> {
     vec![
@@ -264,13 +265,14 @@ async fn resume(app: &App, run: &Run, place: Option<Place>) -> ApiResult<Option<
 
 pub(super) async fn stream(
     state: State,
+    caller: Caller,
     Path(thread): Path<String>,
     headers: HeaderMap,
     query: Query,
 ) -> Answer {
-    let thread = id_in_path("thread", &thread)?;
+    let thread = caller.thread(&thread)?;
     let (wanted, place) = (wanted(&query)?, place(&headers)?);
-    state.thread(&thread).await?;
+    state.thread(&caller, &thread).await?;
     // Runs that start from here on are not missed.
     let started = state.hub.watch(&thread);
     let earlier = earlier(&state, &thread, place).await?;

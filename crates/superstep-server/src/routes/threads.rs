@@ -4,18 +4,19 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use superstep::RunError;
 use superstep::checkpoint::{Keep, Prune};
-use uuid::Uuid;
 
 use super::assistants::{IfExists, Order, column};
 use super::operation::{Action, Operation, Resource, delete, get, patch, post};
 use super::{Answer, State, json, no_content, page};
+use crate::access::Caller;
 use crate::app::App;
 use crate::error::{ApiError, ApiResult};
 use crate::queue;
-use crate::store::{Cancel, ListQuery, RunStatus, Thread, ThreadStatus};
+use crate::store::{self, Cancel, ListQuery, Made, Page, RunStatus, Thread, ThreadStatus};
+use crate::tenant::{self, id_of};
 use crate::time::Micros;
 use crate::wire::{
-    Body, Object, Path, Selected, ThreadObject, id_in_path, limit, offset, or_default, select,
+    Body, Keyed, Object, Path, Selected, ThreadObject, limit, offset, or_default, select,
     thread_json,
 };
 
@@ -68,23 +69,36 @@ pub(super) struct Create {
     supersteps: Option<Vec<Json>>,
 }
 
-pub(super) async fn create(state: State, Body(body): Body<Create>) -> Answer {
+pub(super) async fn create(
+    state: State,
+    caller: Caller,
+    Keyed(body, asked): Keyed<Create>,
+) -> Answer {
     if body.supersteps.is_some_and(|steps| !steps.is_empty()) {
         return Err(ApiError::not_implemented("creating a thread with `supersteps`"));
     }
     let id = match body.thread_id {
-        Some(id) => id_in_path("thread", &id)?,
-        None => Uuid::now_v7().to_string(),
+        Some(id) => caller.thread(&id)?,
+        None => caller.new_key(),
     };
-    let thread = Thread::new(id, body.metadata, Micros::now());
-    match state.store.create_thread(thread).await? {
+    let mut metadata = body.metadata;
+    caller.stamp(&mut metadata);
+    let thread = Thread::new(id, metadata, Micros::now());
+    let made = match state.create(asked, store::Create::Thread(thread)).await? {
+        Ok(Made::Thread(made)) => made,
+        Ok(_) => return Err(ApiError::not_implemented("what was made")),
+        Err(kept) => Ok(kept.row()?),
+    };
+    match made {
         Ok(made) => Ok(json(thread_json(&made))),
+        Err(known) if !caller.sees(&known.metadata) => Err(exists(&known)),
         Err(known) if body.if_exists == Some(IfExists::DoNothing) => Ok(json(thread_json(&known))),
-        Err(known) => {
-            let id = &known.thread_id;
-            Err(ApiError::conflict(format!("there is a thread `{id}` already")))
-        }
+        Err(known) => Err(exists(&known)),
     }
+}
+
+fn exists(known: &Thread) -> ApiError {
+    ApiError::conflict(format!("there is a thread `{}` already", known.id()))
 }
 
 #[derive(Default, Deserialize, JsonSchema)]
@@ -109,9 +123,11 @@ pub(super) struct Search {
 }
 
 impl Search {
-    fn to_query(&self) -> ApiResult<ListQuery> {
+    fn to_query(&self, caller: &Caller) -> ApiResult<ListQuery> {
         let mut equal = Vec::new();
-        equal.extend(self.ids.clone().map(|ids| ("thread_id", ids)));
+        let keys =
+            |ids: &Vec<String>| ids.iter().map(|id| tenant::key(caller.tenant(), id)).collect();
+        equal.extend(self.ids.as_ref().map(|ids| ("thread_id", keys(ids))));
         equal.extend(self.status.map(|status| ("status", vec![status.as_str().to_owned()])));
         let known = ["thread_id", "status", "created_at", "updated_at", "state_updated_at"];
         Ok(ListQuery {
@@ -126,23 +142,29 @@ impl Search {
     }
 }
 
-pub(super) async fn search(state: State, Body(body): Body<Search>) -> Answer {
+pub(super) async fn search(state: State, caller: Caller, Body(body): Body<Search>) -> Answer {
     if body.extract.as_ref().is_some_and(|extract| !extract.is_empty()) {
         return Err(ApiError::not_implemented("`extract`"));
     }
-    let query = body.to_query()?;
+    let query = body.to_query(&caller)?;
     let offset = query.offset;
-    let found = state.store.threads(query).await?;
+    let found = match caller.narrow(query) {
+        Some(query) => state.store.threads(query).await?,
+        None => Page::empty(),
+    };
     page(&found, offset, |thread| select(thread_json(thread), body.select.as_deref()))
 }
 
-pub(super) async fn count(state: State, Body(body): Body<Search>) -> Answer {
-    Ok(json(state.store.count_threads(body.to_query()?).await?.into()))
+pub(super) async fn count(state: State, caller: Caller, Body(body): Body<Search>) -> Answer {
+    Ok(json(match caller.narrow(body.to_query(&caller)?) {
+        Some(query) => state.store.count_threads(query).await?.into(),
+        None => 0.into(),
+    }))
 }
 
-pub(super) async fn find(state: State, Path(id): Path<String>) -> Answer {
-    let id = id_in_path("thread", &id)?;
-    Ok(json(thread_json(&state.thread(&id).await?)))
+pub(super) async fn find(state: State, caller: Caller, Path(id): Path<String>) -> Answer {
+    let id = caller.thread(&id)?;
+    Ok(json(thread_json(&state.thread(&caller, &id).await?)))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -155,27 +177,30 @@ pub(super) struct Patch {
 
 pub(super) async fn update(
     state: State,
+    caller: Caller,
     Path(id): Path<String>,
     headers: HeaderMap,
     Body(body): Body<Patch>,
 ) -> Answer {
-    let id = id_in_path("thread", &id)?;
-    state.thread(&id).await?;
+    let id = caller.thread(&id)?;
+    state.thread(&caller, &id).await?;
     let change = Box::new(move |thread: &mut Thread| {
         thread.metadata.extend(body.metadata);
+        caller.stamp(&mut thread.metadata);
         thread.updated_at = Micros::now();
     });
     let changed = state.store.update_thread(&id, change).await?;
-    let changed = changed.ok_or_else(|| ApiError::no_thread(&id))?;
+    let changed = changed.ok_or_else(|| ApiError::no_thread(id_of(&id)))?;
     let minimal = headers.get("prefer").is_some_and(|prefer| prefer == "return=minimal");
     Ok(if minimal { no_content() } else { json(thread_json(&changed)) })
 }
 
 /// Deletes a thread with all that is stored for it. What runs on it is stopped first.
-async fn remove_thread(app: &App, id: &str) -> ApiResult<()> {
-    app.thread(id).await?;
+async fn remove_thread(app: &App, caller: &Caller, id: &str) -> ApiResult<()> {
+    app.thread(caller, id).await?;
     queue::stop_elsewhere(app, id).await?;
-    let open = app.store.delete_thread(id).await?.ok_or_else(|| ApiError::no_thread(id))?;
+    let missing = || ApiError::no_thread(id_of(id));
+    let open = app.store.delete_thread(id).await?.ok_or_else(missing)?;
     for run in open {
         let active = app.hub.get(&run.run_id).filter(|_| run.status == RunStatus::Running);
         let Some(active) = active else {
@@ -189,9 +214,9 @@ async fn remove_thread(app: &App, id: &str) -> ApiResult<()> {
     Ok(())
 }
 
-pub(super) async fn remove(state: State, Path(id): Path<String>) -> Answer {
-    let id = id_in_path("thread", &id)?;
-    remove_thread(&state, &id).await?;
+pub(super) async fn remove(state: State, caller: Caller, Path(id): Path<String>) -> Answer {
+    let id = caller.thread(&id)?;
+    remove_thread(&state, &caller, &id).await?;
     Ok(no_content())
 }
 
@@ -216,16 +241,17 @@ struct Pruned {
     pruned_count: u64,
 }
 
-pub(super) async fn prune(state: State, Body(body): Body<PruneBody>) -> Answer {
-    let ids = body.thread_ids.iter().map(|id| id_in_path("thread", id));
+pub(super) async fn prune(state: State, caller: Caller, Body(body): Body<PruneBody>) -> Answer {
+    let ids = body.thread_ids.iter().map(|id| caller.thread(id));
     let ids = ids.collect::<ApiResult<Vec<_>>>()?;
     let mut pruned = 0;
     for id in ids {
-        if state.store.thread(&id).await?.is_none() {
+        let known = state.store.thread(&id).await?;
+        if !known.is_some_and(|known| caller.sees(&known.metadata)) {
             continue;
         }
         match body.strategy.unwrap_or(Strategy::Delete) {
-            Strategy::Delete => remove_thread(&state, &id).await?,
+            Strategy::Delete => remove_thread(&state, &caller, &id).await?,
             Strategy::KeepLatest => {
                 let prune = Prune { threads: Some(vec![id]), keep: Keep::Latest };
                 state.checkpointer.prune(prune).await.map_err(RunError::from)?;
@@ -236,12 +262,12 @@ pub(super) async fn prune(state: State, Body(body): Body<PruneBody>) -> Answer {
     Ok(json(json!(Pruned { pruned_count: pruned })))
 }
 
-pub(super) async fn copy(state: State, Path(id): Path<String>) -> Answer {
-    let id = id_in_path("thread", &id)?;
-    let known = state.thread(&id).await?;
+pub(super) async fn copy(state: State, caller: Caller, Path(id): Path<String>) -> Answer {
+    let id = caller.thread(&id)?;
+    let known = state.thread(&caller, &id).await?;
     let now = Micros::now();
     let copy = Thread {
-        thread_id: Uuid::now_v7().to_string(),
+        thread_id: caller.new_key(),
         created_at: now,
         updated_at: now,
         status: if known.status == ThreadStatus::Busy { ThreadStatus::Idle } else { known.status },

@@ -27,6 +27,12 @@ pub(crate) struct Cron {
     pub(crate) payload: Map<String, Json>,
     pub(crate) created_at: Micros,
     pub(crate) updated_at: Micros,
+    /// Who made it, if the server asks who somebody is.
+    #[serde(default)]
+    pub(crate) by: Option<String>,
+    /// What its threads must have as metadata, so that who made it sees them.
+    #[serde(default)]
+    pub(crate) stamp: Map<String, Json>,
 }
 
 /// A cron that is due.
@@ -52,10 +58,8 @@ pub(crate) enum Fired {
     Elsewhere,
 }
 
-/// The table of crons. A cron goes with its thread and with its assistant.
+/// The table of crons. [`super::Create::Cron`] makes one; it goes with its thread and with its assistant.
 pub(crate) trait Crons: Send + Sync + 'static {
-    /// Stores a new cron.
-    fn create_cron(&self, new: Cron) -> Answer<'_, ()>;
     fn cron(&self, id: &str) -> Answer<'_, Option<Cron>>;
     fn update_cron(
         &self,

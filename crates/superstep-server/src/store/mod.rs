@@ -10,16 +10,22 @@
 //!    not the current one change nothing, so that a worker that was taken for dead can neither end the run of another one nor
 //!    write between its events.
 //! 5. **Events of a run have numbers from 1, without gaps, in the order in which they were appended.**
-//! 6. **Any number of processes may work on one database.** A process that says that it lives keeps its runs; those of one that
+//! 6. **Threads, assistants and crons have keys** that say whose they are (`crate::tenant`). The store takes a key as it is,
+//!    but lists can be limited to a tenant: to rows with this value of the column `tenant`, which is the part of the key
+//!    before the colon, or empty.
+//! 7. **Any number of processes may work on one database.** A process that says that it lives keeps its runs; those of one that
 //!    does not are taken back ([`WorkerTable`]).
 //!
 //! A call that cancels or takes back runs of several threads is one transaction for each of them.
 //!
 //! Knows no other room: what is stored is neither JSON of the API nor a run in memory.
 
+mod answers;
 #[cfg(test)]
 mod contract;
 mod crons;
+mod idempotency;
+mod keys;
 pub(crate) mod news;
 mod postgres;
 pub(crate) mod records;
@@ -34,11 +40,14 @@ use std::pin::Pin;
 
 use serde_json::{Map, Value as Json};
 
+pub(crate) use answers::{Answered, Answers, InboxPlace};
 pub(crate) use crons::{Cron, Crons, Fired, Firing};
+pub(crate) use idempotency::{Asked, Create, Idempotency, Kept, Made, Once};
+pub(crate) use keys::{ApiKey, ApiKeys};
 pub(crate) use news::{News, NewsReader, Others, Progress};
 pub(crate) use postgres::PostgresStore;
 pub(crate) use records::{
-    Assistant, Cancel, Claimed, Ended, Multitask, OnCompletion, Run, RunStatus, Thread,
+    Assistant, Cancel, Claimed, Ended, Multitask, OnCompletion, Origin, Run, RunStatus, Thread,
     ThreadStatus,
 };
 pub(crate) use sessions::SessionLog;
@@ -47,6 +56,7 @@ pub(crate) use webhooks::{Webhook, Webhooks};
 pub(crate) use workers::WorkerTable;
 
 use crate::metrics::Timing;
+use crate::tenant::tenant_of;
 use crate::time::Micros;
 
 /// Why the store could not answer.
@@ -66,6 +76,12 @@ pub(crate) type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError
 pub(crate) struct Page<T> {
     pub(crate) rows: Vec<T>,
     pub(crate) more: bool,
+}
+
+impl<T> Page<T> {
+    pub(crate) fn empty() -> Self {
+        Self { rows: Vec::new(), more: false }
+    }
 }
 
 /// Which rows of a list are wanted, and in which order.
@@ -134,6 +150,8 @@ pub(crate) enum Admitted {
     Busy,
     /// Too many runs wait.
     Full,
+    /// The run answers this question of the thread, or any, but it was answered before.
+    Answered(Option<String>),
 }
 
 /// What came of a request to cancel runs.
@@ -157,15 +175,17 @@ impl Cancelled {
 pub(crate) enum Which {
     /// These runs of a thread.
     Runs { thread: String, runs: Vec<String> },
-    /// All that are not over and have one of these states.
-    Status(Vec<RunStatus>),
+    /// All of a tenant that are not over and have one of these states.
+    Status { tenant: String, of: Vec<RunStatus> },
 }
 
 impl Which {
     fn includes(&self, run: &Run) -> bool {
         match self {
             Self::Runs { thread, runs } => run.thread_id == *thread && runs.contains(&run.run_id),
-            Self::Status(wanted) => wanted.contains(&run.status),
+            Self::Status { tenant, of } => {
+                of.contains(&run.status) && tenant_of(&run.thread_id) == tenant
+            }
         }
     }
 }
@@ -179,7 +199,9 @@ pub(crate) struct Stored {
 }
 
 /// The server's store. The [module page](self) is its contract.
-pub(crate) trait Store: Crons + Others + SessionLog + Webhooks + WorkerTable {
+pub(crate) trait Store:
+    Answers + ApiKeys + Crons + Idempotency + Others + SessionLog + Webhooks + WorkerTable
+{
     /// How often the store was called, and how long its answers took.
     fn timing(&self) -> &Timing;
     /// Whether the store answers.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
+use crate::tenant::{id_of, tenant_of};
 use crate::time::Micros;
 
 macro_rules! words {
@@ -102,9 +103,17 @@ pub(crate) struct Thread {
     /// Clients follow the thread through the thread protocol, so its runs tell the thread's session what happens.
     #[serde(default)]
     pub(crate) session: bool,
+    /// The questions that were answered since the thread was last given input.
+    #[serde(default)]
+    pub(crate) answered: Vec<String>,
 }
 
 impl Thread {
+    /// The id, as clients and graphs know it.
+    pub(crate) fn id(&self) -> &str {
+        id_of(&self.thread_id)
+    }
+
     pub(crate) fn new(thread_id: String, metadata: Map<String, Json>, now: Micros) -> Self {
         Self {
             thread_id,
@@ -118,6 +127,7 @@ impl Thread {
             interrupts: Map::new(),
             error: Json::Null,
             session: false,
+            answered: Vec::new(),
         }
     }
 }
@@ -162,9 +172,29 @@ pub(crate) struct Run {
     /// The session of its thread is told what happens in it.
     #[serde(default)]
     pub(crate) session: bool,
+    #[serde(default)]
+    pub(crate) origin: Origin,
+}
+
+/// Where a run comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Origin {
+    /// Who asked for it, if the server asks who somebody is.
+    pub(crate) by: Option<String>,
+    /// The idempotency key of the request. Whoever repeats it is told how the run ended, also when the run is gone by then.
+    pub(crate) once: Option<String>,
 }
 
 impl Run {
+    /// The id of its thread, as clients and graphs know it.
+    pub(crate) fn thread(&self) -> &str {
+        id_of(&self.thread_id)
+    }
+
+    pub(crate) fn tenant(&self) -> &str {
+        tenant_of(&self.thread_id)
+    }
+
     /// Takes over the metadata of its thread; what the run says itself wins.
     pub(crate) fn adopt(&mut self, thread: &Thread) {
         let own = std::mem::replace(&mut self.metadata, thread.metadata.clone());

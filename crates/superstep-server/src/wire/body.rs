@@ -2,17 +2,20 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use axum::body::Bytes;
-use axum::extract::{FromRequest, Request};
+use axum::extract::{FromRequest, FromRequestParts as _, Request};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize as _, Deserializer};
 use serde_json::Value as Json;
+use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
+use crate::access::Caller;
 use crate::app::App;
 use crate::error::{ApiError, ApiResult};
+use crate::store::Asked;
 
 /// How deep the values in a body may be nested. What is stored of them is nested a little deeper, and must be readable again.
 const DEPTH_MAX: usize = 100;
@@ -28,6 +31,39 @@ impl<T> FromRequest<Arc<App>> for RawBody<T> {
 
     async fn from_request(request: Request, app: &Arc<App>) -> ApiResult<Self> {
         Ok(Self(bytes(request, app).await?, PhantomData))
+    }
+}
+
+/// A body as [`Body`], of a request that is carried out once if it has an idempotency key.
+pub(crate) struct Keyed<T>(pub(crate) T, pub(crate) Option<Asked>);
+
+/// The longest idempotency key.
+const KEY_MAX: usize = 255;
+
+impl<T: DeserializeOwned + JsonSchema> FromRequest<Arc<App>> for Keyed<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, app: &Arc<App>) -> ApiResult<Self> {
+        let (mut head, body) = request.into_parts();
+        let Some(key) = head.headers.get("idempotency-key") else {
+            let request = Request::from_parts(head, body);
+            return Ok(Self(read(&bytes(request, app).await?)?, None));
+        };
+        let key = key.to_str().ok().filter(|key| !key.is_empty() && key.len() <= KEY_MAX);
+        let key = key.ok_or_else(|| {
+            ApiError::invalid(format!("`Idempotency-Key` is 1 to {KEY_MAX} visible characters"))
+        })?;
+        let key = key.to_owned();
+        // Others may have chosen the same key.
+        let caller = Caller::from_request_parts(&mut head, app).await?;
+        let (tenant, who) = (caller.tenant(), caller.id().unwrap_or_default());
+        let mut hash = Sha256::new();
+        hash.update(format!("{} {}\n", head.method, head.uri));
+        let bytes = bytes(Request::from_parts(head, body), app).await?;
+        hash.update(&bytes);
+        let fingerprint = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        let asked = Asked { key: format!("{tenant}\n{who}\n{key}"), fingerprint };
+        Ok(Self(read(&bytes)?, Some(asked)))
     }
 }
 

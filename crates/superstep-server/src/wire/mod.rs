@@ -13,11 +13,11 @@ mod shapes;
 mod stream;
 mod trace;
 
-pub(crate) use body::{Body, RawBody, id_in_path, json, json_response, object};
+pub(crate) use body::{Body, Keyed, RawBody, id_in_path, json, json_response, object};
 pub(crate) use objects::{
-    AssistantObject, AssistantVersionObject, CronObject, Detail, Id, RunObject, Selected,
-    ThreadObject, Time, assistant_json, assistant_version_json, cron_json, interrupts_json,
-    run_json, select, thread_json, webhook_json,
+    AnswerObject, AssistantObject, AssistantVersionObject, CronObject, Detail, Id, QuestionObject,
+    RunObject, Selected, ThreadObject, Time, answer_json, assistant_json, assistant_version_json,
+    cron_json, interrupts_json, question_json, run_json, select, thread_json, webhook_json,
 };
 pub(crate) use outline::Outline;
 pub(crate) use path::Path;

@@ -11,6 +11,7 @@ use superstep::checkpoint::Interrupt;
 use super::Object;
 use crate::error::{ApiError, ApiResult};
 use crate::store::{self, Multitask, OnCompletion, RunStatus, ThreadStatus};
+use crate::tenant::id_of;
 use crate::time::Micros;
 
 /// A time in RFC 3339.
@@ -108,7 +109,7 @@ pub(crate) struct ThreadObject<'a> {
     /// Null until the first run ends.
     values: &'a Json,
     /// Open questions by the task that asked them.
-    interrupts: &'a Object,
+    interrupts: Object,
     /// Null, or how the last run failed.
     error: &'a Json,
 }
@@ -175,7 +176,7 @@ fn written(object: impl Serialize) -> Json {
 
 pub(crate) fn assistant_json(assistant: &store::Assistant) -> Json {
     written(AssistantObject {
-        assistant_id: Id(&assistant.assistant_id),
+        assistant_id: Id(id_of(&assistant.assistant_id)),
         graph_id: &assistant.graph_id,
         name: &assistant.name,
         description: assistant.description.as_deref(),
@@ -198,7 +199,7 @@ pub(crate) fn assistant_version_json(assistant: &store::Assistant) -> Json {
 
 pub(crate) fn thread_json(thread: &store::Thread) -> Json {
     written(ThreadObject {
-        thread_id: Id(&thread.thread_id),
+        thread_id: Id(thread.id()),
         created_at: Time(thread.created_at),
         updated_at: Time(thread.updated_at),
         state_updated_at: Time(thread.state_updated_at),
@@ -206,16 +207,92 @@ pub(crate) fn thread_json(thread: &store::Thread) -> Json {
         status: thread.status,
         config: &thread.config,
         values: &thread.values,
-        interrupts: &thread.interrupts,
+        interrupts: without_schemas(&thread.interrupts),
         error: &thread.error,
+    })
+}
+
+/// Questions without what their answers are compared with.
+fn without_schemas(interrupts: &Object) -> Object {
+    let mut shown = interrupts.clone();
+    for question in shown.values_mut().filter_map(Json::as_array_mut).flatten() {
+        question.as_object_mut().map(|question| question.remove("response_schema"));
+    }
+    shown
+}
+
+/// Who answered a question.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename = "Answer")]
+pub(crate) struct AnswerObject<'a> {
+    interrupt_id: &'a str,
+    /// The run that took the answer.
+    run_id: Id<'a>,
+    question: &'a Json,
+    answer: &'a Json,
+    /// Null if the server does not ask who somebody is.
+    answered_by: Option<&'a str>,
+    comment: Option<&'a str>,
+    answered_at: Time,
+}
+
+pub(crate) fn answer_json(answered: &store::Answered) -> Json {
+    written(AnswerObject {
+        interrupt_id: &answered.interrupt_id,
+        run_id: Id(&answered.run_id),
+        question: &answered.question,
+        answer: &answered.answer,
+        answered_by: answered.by.as_deref(),
+        comment: answered.comment.as_deref(),
+        answered_at: Time(answered.at),
+    })
+}
+
+/// An open question of a thread.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename = "Question")]
+pub(crate) struct QuestionObject<'a> {
+    thread_id: Id<'a>,
+    interrupt_id: &'a str,
+    /// The task that asked.
+    task_id: &'a str,
+    value: &'a Json,
+    /// The JSON Schema of the answer, or null.
+    response_schema: &'a Json,
+    /// When the clock answers, or null.
+    due: &'a Json,
+    /// Since when the thread waits.
+    asked_at: Time,
+    graph_id: &'a Json,
+    assistant_id: &'a Json,
+    /// That of the thread.
+    metadata: &'a Object,
+    /// How often a question of the thread was answered since it was last given input.
+    answered: usize,
+}
+
+pub(crate) fn question_json(thread: &store::Thread, task: &str, asked: &Json) -> Json {
+    let of_thread = |name: &str| thread.metadata.get(name).unwrap_or(&Json::Null);
+    written(QuestionObject {
+        thread_id: Id(thread.id()),
+        interrupt_id: asked["id"].as_str().unwrap_or_default(),
+        task_id: task,
+        value: &asked["value"],
+        response_schema: &asked["response_schema"],
+        due: &asked["due"],
+        asked_at: Time(thread.state_updated_at),
+        graph_id: of_thread("graph_id"),
+        assistant_id: of_thread("assistant_id"),
+        metadata: &thread.metadata,
+        answered: thread.answered.len(),
     })
 }
 
 pub(crate) fn cron_json(cron: &store::Cron) -> Json {
     written(CronObject {
-        cron_id: Id(&cron.cron_id),
-        assistant_id: Id(&cron.assistant_id),
-        thread_id: cron.thread_id.as_deref().map(Id),
+        cron_id: Id(id_of(&cron.cron_id)),
+        assistant_id: Id(id_of(&cron.assistant_id)),
+        thread_id: cron.thread_id.as_deref().map(|key| Id(id_of(key))),
         schedule: &cron.schedule,
         timezone: cron.timezone.as_deref(),
         end_time: cron.end_time.map(Time),
@@ -224,7 +301,7 @@ pub(crate) fn cron_json(cron: &store::Cron) -> Json {
         on_run_completed: cron.on_run_completed,
         metadata: &cron.metadata,
         payload: &cron.payload,
-        user_id: "",
+        user_id: cron.by.as_deref().unwrap_or(""),
         created_at: Time(cron.created_at),
         updated_at: Time(cron.updated_at),
     })
@@ -233,8 +310,8 @@ pub(crate) fn cron_json(cron: &store::Cron) -> Json {
 pub(crate) fn run_json(run: &store::Run) -> Json {
     written(RunObject {
         run_id: Id(&run.run_id),
-        thread_id: Id(&run.thread_id),
-        assistant_id: Id(&run.assistant_id),
+        thread_id: Id(run.thread()),
+        assistant_id: Id(id_of(&run.assistant_id)),
         created_at: Time(run.created_at),
         updated_at: Time(run.updated_at),
         status: run.status,

@@ -73,6 +73,9 @@ pub(crate) struct Command {
     pub(crate) update: Option<Json>,
     #[serde(default)]
     pub(crate) goto: Option<Json>,
+    /// Why the answer is what it is. It is recorded with the answer.
+    #[serde(default)]
+    pub(crate) comment: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -209,8 +212,13 @@ impl RunRequest {
     /// What is kept of the request, as clients see it in `kwargs`.
     pub(crate) fn kwargs(&self, context: &Object, configurable: &Object) -> Map<String, Json> {
         let command = self.command.as_ref().map(|command| {
-            let parts =
-                [("resume", &command.resume), ("update", &command.update), ("goto", &command.goto)];
+            let comment = command.comment.as_deref().map(Json::from);
+            let parts = [
+                ("resume", &command.resume),
+                ("update", &command.update),
+                ("goto", &command.goto),
+                ("comment", &comment),
+            ];
             let given = parts.into_iter().filter_map(|(name, part)| Some((name, part.clone()?)));
             given.map(|(name, part)| (name.to_owned(), part)).collect::<Object>()
         });

@@ -27,7 +27,7 @@ struct Traced {
 impl Trace {
     pub(super) fn new(run: &Run, metadata: &Map<String, Json>) -> Self {
         let mut metadata = metadata.clone();
-        metadata.insert("thread_id".to_owned(), run.thread_id.as_str().into());
+        metadata.insert("thread_id".to_owned(), run.thread().into());
         Self {
             run_id: run.run_id.clone(),
             graph: run.graph_id.clone(),

@@ -1,5 +1,6 @@
 //! The contract of the store as test cases. Each of them runs on each implementation.
 
+mod keyed;
 mod lists;
 mod once;
 mod processes;
@@ -52,6 +53,11 @@ macro_rules! places {
                 lists: lists_filter_by_what_is_contained_and_have_pages,
                     any_text_can_be_kept,
                     assistants_have_versions;
+                keyed: something_is_made_once_for_each_key,
+                    of_many_requests_with_a_key_one_is_carried_out,
+                    several_runs_are_admitted_together_or_not_at_all,
+                    a_key_works_until_it_is_revoked,
+                    a_question_is_listed_and_answered_once;
                 once: a_cron_fires_once,
                     a_webhook_is_taken_once,
                     events_are_stored_once_and_in_order,
@@ -141,6 +147,7 @@ fn run(thread: &str, id: &str, multitask: Multitask, due: i64) -> Run {
         stateless: None,
         result: None,
         session: false,
+        origin: Default::default(),
     }
 }
 

@@ -5,7 +5,7 @@ use tokio::task::JoinSet;
 
 use super::{Place, asked, claim_run, enqueue, event, events, over, run};
 use crate::store::sessions::SESSION_EVENTS_MAX;
-use crate::store::{Admitted, Cron, Fired, Firing, Multitask, OnCompletion};
+use crate::store::{Admitted, Create, Cron, Fired, Firing, Multitask, OnCompletion, Store};
 use crate::time::Micros;
 
 fn cron(due: i64) -> Cron {
@@ -23,13 +23,19 @@ fn cron(due: i64) -> Cron {
         payload: Map::new(),
         created_at: Micros(1),
         updated_at: Micros(1),
+        by: None,
+        stamp: Map::new(),
     }
+}
+
+async fn make_cron(store: &dyn Store, cron: Cron) {
+    store.create(None, Create::Cron(cron), Micros(1)).await.expect("an answer");
 }
 
 pub(super) async fn a_cron_fires_once<P: Place>() {
     let place = P::new().await;
     let stores = [place.open().await, place.open().await];
-    stores[0].create_cron(cron(10)).await.expect("an answer");
+    make_cron(&*stores[0], cron(10)).await;
     let (due, next) = stores[1].due_crons(Micros(10), 9).await.expect("an answer");
     assert_eq!((due.len(), next), (1, Some(Micros(10))));
     for round in 1..=5_i64 {
@@ -56,7 +62,7 @@ pub(super) async fn a_cron_fires_once<P: Place>() {
     assert!(matches!(stores[0].fire_cron(skip).await.expect("an answer"), Fired::Elsewhere));
     let mut full = asked(run("t", "r", Multitask::Enqueue, 1));
     full.pending_max = 0;
-    stores[0].create_cron(Cron { cron_id: "d".to_owned(), ..cron(10) }).await.expect("an answer");
+    make_cron(&*stores[0], Cron { cron_id: "d".to_owned(), ..cron(10) }).await;
     let full =
         Firing { cron_id: "d".to_owned(), due: Micros(10), next: None, run: Some(Box::new(full)) };
     let fired = stores[0].fire_cron(full).await.expect("an answer");

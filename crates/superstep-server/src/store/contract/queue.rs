@@ -100,7 +100,7 @@ pub(super) async fn what_is_cancelled_or_deleted_does_not_run<P: Place>() {
     assert_eq!((marked.status, marked.cancel), (RunStatus::Running, Some(Cancel::Interrupt)));
     assert!(store.delete_run("u", "t1").await.expect("an answer").is_none(), "not its thread");
     assert!(store.delete_run("u", "u1").await.expect("an answer").is_some());
-    let all = Which::Status(vec![RunStatus::Pending]);
+    let all = Which::Status { tenant: String::new(), of: vec![RunStatus::Pending] };
     let cancelled = store.cancel(all, Cancel::Rollback).await.expect("an answer");
     assert_eq!(cancelled.pending.len(), 2);
     assert_eq!(claim(store).await, None);

@@ -12,6 +12,11 @@ fn lock(id: &str) -> Sql {
     Sql::new("SELECT pg_advisory_xact_lock(1936024691, hashtext($1))").text(id)
 }
 
+/// The last of these statements finds an assistant, after it was locked.
+pub(super) fn find_locked(id: &str) -> Vec<Sql> {
+    vec![lock(id), Sql::new(FIND).text(id)]
+}
+
 impl PostgresStore {
     pub(super) async fn find_assistant(&self, id: &str) -> Result<Option<Assistant>> {
         first(&self.tables.read(&Sql::new(FIND).text(id)).await?)
@@ -22,8 +27,7 @@ impl PostgresStore {
         new: &Assistant,
         again: bool,
     ) -> Result<std::result::Result<Assistant, Box<Assistant>>> {
-        let find = Sql::new(FIND).text(&new.assistant_id);
-        let (transaction, rows) = self.tables.begin(&[lock(&new.assistant_id), find]).await?;
+        let (transaction, rows) = self.tables.begin(&find_locked(&new.assistant_id)).await?;
         if let Some(known) = rows.last().map(|rows| first::<Assistant>(rows)).transpose()?.flatten()
         {
             transaction.commit(&[]).await?;

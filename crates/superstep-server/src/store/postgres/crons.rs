@@ -73,13 +73,6 @@ impl PostgresStore {
 }
 
 impl Crons for PostgresStore {
-    fn create_cron(&self, new: Cron) -> Answer<'_, ()> {
-        self.answer(
-            "store a cron",
-            async move { self.tables.run(&[put_cron(&new)?]).await.map(drop) },
-        )
-    }
-
     fn cron(&self, id: &str) -> Answer<'_, Option<Cron>> {
         let sql = Sql::new(FIND).text(id);
         self.answer("read a cron", async move { first(&self.tables.read(&sql).await?) })

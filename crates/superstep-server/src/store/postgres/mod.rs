@@ -4,9 +4,12 @@
 //! behind a pooler that gives each transaction another one. A call whose answer was lost is tried again; one that may have been
 //! committed looks first.
 
+mod answers;
 mod assistants;
 mod crons;
 mod events;
+mod idempotency;
+mod keys;
 mod list;
 mod others;
 mod rows;

@@ -45,7 +45,7 @@ pub(super) fn first<T: DeserializeOwned>(rows: &[Row]) -> Result<Option<T>> {
     rows.first().map(object).transpose()
 }
 
-fn body(object: &impl Serialize) -> Result<String> {
+pub(super) fn to_body(object: &impl Serialize) -> Result<String> {
     serde_json::to_string(object).map_err(unread)
 }
 
@@ -73,7 +73,7 @@ pub(super) fn put_assistant(assistant: &Assistant) -> Result<Sql> {
         .int(assistant.created_at.0)
         .int(assistant.updated_at.0)
         .maybe_text(searchable(&assistant.metadata))
-        .text(body(assistant)?))
+        .text(to_body(assistant)?))
 }
 
 pub(super) fn put_version(assistant: &Assistant) -> Result<Sql> {
@@ -81,7 +81,7 @@ pub(super) fn put_version(assistant: &Assistant) -> Result<Sql> {
         "INSERT INTO server_assistant_versions (assistant_id, version, body) VALUES ($1, $2, $3)
         ON CONFLICT (assistant_id, version) DO UPDATE SET body = $3";
     let version = to_int(assistant.version)?;
-    Ok(Sql::new(sql).text(&assistant.assistant_id).int(version).text(body(assistant)?))
+    Ok(Sql::new(sql).text(&assistant.assistant_id).int(version).text(to_body(assistant)?))
 }
 
 pub(super) fn put_thread(thread: &Thread) -> Result<Sql> {
@@ -97,7 +97,7 @@ pub(super) fn put_thread(thread: &Thread) -> Result<Sql> {
         .int(thread.updated_at.0)
         .int(thread.state_updated_at.0)
         .maybe_text(searchable(&thread.metadata))
-        .text(body(thread)?))
+        .text(to_body(thread)?))
 }
 
 pub(super) fn put_run(run: &Run) -> Result<Sql> {
@@ -115,7 +115,7 @@ pub(super) fn put_run(run: &Run) -> Result<Sql> {
         .int(run.created_at.0)
         .int(run.updated_at.0)
         .maybe_text(searchable(&run.metadata))
-        .text(body(run)?))
+        .text(to_body(run)?))
 }
 
 pub(super) fn put_cron(cron: &Cron) -> Result<Sql> {
@@ -134,7 +134,7 @@ pub(super) fn put_cron(cron: &Cron) -> Result<Sql> {
         .int(cron.created_at.0)
         .int(cron.updated_at.0)
         .maybe_text(searchable(&cron.metadata))
-        .text(body(cron)?))
+        .text(to_body(cron)?))
 }
 
 /// Puts a webhook there; without a time it is given up.
@@ -145,7 +145,7 @@ pub(super) fn put_webhook(webhook: &Webhook, due: Option<Micros>) -> Result<Sql>
         .text(&webhook.run.run_id)
         .int(webhook.ended_at.0)
         .maybe_int(due.map(|due| due.0))
-        .text(body(webhook)?))
+        .text(to_body(webhook)?))
 }
 
 /// The numbers, names and data of events, as three lists.

@@ -30,6 +30,24 @@ pub(super) enum Need {
     Some(Vec<String>),
 }
 
+impl Need {
+    /// Those that decide about a run that asks to be admitted: an answer is compared with all that wait.
+    pub(super) fn of(admission: &Admission) -> Self {
+        let answers = !admission.run.asked("command")["resume"].is_null();
+        match admission.run.multitask {
+            Multitask::Reject | Multitask::Enqueue if !answers => Self::Some(Vec::new()),
+            _ => Self::All,
+        }
+    }
+}
+
+/// How many runs wait on all threads, as far as it matters for those that ask to be admitted.
+pub(super) fn count_pending(admissions: &[Admission]) -> Option<Sql> {
+    let most = admissions.iter().map(|admission| admission.pending_max).max()?;
+    let sql = "SELECT count(*) FROM (SELECT FROM server_runs WHERE status = 'pending' LIMIT $1) AS counted";
+    Some(Sql::new(sql).int(i64::try_from(most).unwrap_or(i64::MAX)))
+}
+
 /// Keeps others away from a thread until the end of the transaction.
 pub(super) fn lock(thread: &str) -> [Sql; 2] {
     [
@@ -38,7 +56,7 @@ pub(super) fn lock(thread: &str) -> [Sql; 2] {
     ]
 }
 
-fn load(thread: &str, need: Need) -> [Sql; 3] {
+pub(super) fn load(thread: &str, need: Need) -> [Sql; 3] {
     let sql = "SELECT body FROM server_runs WHERE thread_id = $1 AND status = 'running'";
     let running = Sql::new(sql).text(thread);
     let waiting = match need {
@@ -87,7 +105,7 @@ fn put_head(thread: &str) -> Sql {
 }
 
 /// The statements that apply the changes of a rule to a thread.
-fn apply(thread: &str, changes: &Changes) -> Result<Vec<Sql>> {
+pub(super) fn apply(thread: &str, changes: &Changes) -> Result<Vec<Sql>> {
     let mut sql = Vec::new();
     if let Some(thread) = &changes.delete_thread {
         let keep = changes.kept_end.as_ref().map(|(run, _)| &**run);
@@ -110,6 +128,12 @@ fn apply(thread: &str, changes: &Changes) -> Result<Vec<Sql>> {
         changes.put_runs.iter().partition(|run| run.status != RunStatus::Running);
     for run in ended.into_iter().chain(open) {
         sql.push(put_run(run)?);
+    }
+    for answered in &changes.answers {
+        sql.push(super::answers::put(answered)?);
+    }
+    for (key, result) in &changes.results {
+        sql.push(super::idempotency::put_result(key, result));
     }
     for webhook in &changes.webhooks {
         sql.push(put_webhook(webhook, Some(webhook.ended_at))?);
@@ -166,13 +190,7 @@ impl PostgresStore {
         admission: &Admission,
         cron: Option<Condition<'_>>,
     ) -> Result<Option<Admitted>> {
-        let need = match admission.run.multitask {
-            Multitask::Reject | Multitask::Enqueue => Need::Some(Vec::new()),
-            Multitask::Interrupt | Multitask::Rollback => Need::All,
-        };
-        let sql = "SELECT count(*) FROM (SELECT FROM server_runs WHERE status = 'pending' LIMIT $1) AS counted";
-        let pending = i64::try_from(admission.pending_max).unwrap_or(i64::MAX);
-        let mut also = vec![Sql::new(sql).int(pending)];
+        let mut also = Vec::from_iter(count_pending(std::slice::from_ref(admission)));
         let (find, moved) = cron.unzip();
         also.extend(find);
         let rule = |rows, also: &[Vec<Row>]| {
@@ -193,7 +211,7 @@ impl PostgresStore {
             };
             Ok((Some(admitted), changes, more))
         };
-        self.with_thread(&admission.run.thread_id, need, also, rule).await
+        self.with_thread(&admission.run.thread_id, Need::of(admission), also, rule).await
     }
 
     /// Takes a head. Which one it was is asked after it is locked, since only then nobody else changes it.
@@ -294,13 +312,13 @@ impl PostgresStore {
     pub(super) async fn cancel_runs(&self, which: &Which, action: Cancel) -> Result<Cancelled> {
         let threads = match which {
             Which::Runs { thread, .. } => vec![thread.clone()],
-            Which::Status(wanted) => self.threads_with(wanted).await?,
+            Which::Status { of, .. } => self.threads_with(of).await?,
         };
         let mut cancelled = Cancelled::default();
         for thread in threads {
             let need = match which {
                 Which::Runs { runs, .. } => Need::Some(runs.clone()),
-                Which::Status(_) => Need::All,
+                Which::Status { .. } => Need::All,
             };
             let rule = |rows, _: &[Vec<Row>]| {
                 let is_meant = |run: &Run| which.includes(run);

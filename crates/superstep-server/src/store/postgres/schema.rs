@@ -70,4 +70,26 @@ CREATE TABLE IF NOT EXISTS server_webhooks (
     run_id text PRIMARY KEY, ended_at bigint NOT NULL, due_at bigint, body text NOT NULL
 );
 CREATE INDEX IF NOT EXISTS server_webhooks_due ON server_webhooks (due_at) WHERE due_at IS NOT NULL;
+", "
+ALTER TABLE server_threads ADD COLUMN IF NOT EXISTS tenant text COLLATE \"C\" NOT NULL
+    GENERATED ALWAYS AS (CASE position(':' IN thread_id) WHEN 0 THEN '' ELSE split_part(thread_id, ':', 1) END) STORED;
+ALTER TABLE server_assistants ADD COLUMN IF NOT EXISTS tenant text COLLATE \"C\" NOT NULL
+    GENERATED ALWAYS AS (CASE position(':' IN assistant_id) WHEN 0 THEN '' ELSE split_part(assistant_id, ':', 1) END) STORED;
+ALTER TABLE server_crons ADD COLUMN IF NOT EXISTS tenant text COLLATE \"C\" NOT NULL
+    GENERATED ALWAYS AS (CASE position(':' IN cron_id) WHEN 0 THEN '' ELSE split_part(cron_id, ':', 1) END) STORED;
+CREATE INDEX IF NOT EXISTS server_threads_tenant ON server_threads (tenant, created_at, n);
+CREATE INDEX IF NOT EXISTS server_threads_waiting ON server_threads (tenant, state_updated_at, thread_id)
+    WHERE status = 'interrupted';
+CREATE TABLE IF NOT EXISTS server_answers (
+    thread_id text NOT NULL, at bigint NOT NULL, run_id text NOT NULL, interrupt_id text NOT NULL,
+    body text NOT NULL, PRIMARY KEY (thread_id, at, run_id, interrupt_id)
+);
+CREATE TABLE IF NOT EXISTS server_idempotency (
+    key text PRIMARY KEY, fingerprint text NOT NULL, at bigint NOT NULL, made text NOT NULL, result text
+);
+CREATE INDEX IF NOT EXISTS server_idempotency_at ON server_idempotency (at);
+CREATE TABLE IF NOT EXISTS server_api_keys (
+    id text PRIMARY KEY, name text NOT NULL, created_at bigint NOT NULL, revoked_at bigint, body text NOT NULL
+);
+CREATE UNIQUE INDEX IF NOT EXISTS server_api_keys_name ON server_api_keys (name) WHERE revoked_at IS NULL;
 "];

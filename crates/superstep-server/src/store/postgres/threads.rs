@@ -17,12 +17,20 @@ pub(super) fn delete(thread: &str, keep_events: Option<&str>) -> Vec<Sql> {
         "server_session_events",
         "server_sessions",
         "server_crons",
+        "server_answers",
         "server_threads",
     ];
     let of_thread =
         |table| Sql::new(format!("DELETE FROM {table} WHERE thread_id = $1")).text(thread);
     all.extend(tables.map(of_thread));
     all
+}
+
+/// The last of these statements finds a thread, after it was locked.
+pub(super) fn find_locked(id: &str) -> Vec<Sql> {
+    let mut sql = Vec::from(super::runs::lock(id));
+    sql.push(Sql::new(FIND).text(id));
+    sql
 }
 
 impl PostgresStore {
@@ -35,9 +43,7 @@ impl PostgresStore {
         new: &Thread,
         again: bool,
     ) -> Result<std::result::Result<Thread, Box<Thread>>> {
-        let mut sql = Vec::from(super::runs::lock(&new.thread_id));
-        sql.push(Sql::new(FIND).text(&new.thread_id));
-        let (transaction, rows) = self.tables.begin(&sql).await?;
+        let (transaction, rows) = self.tables.begin(&find_locked(&new.thread_id)).await?;
         if let Some(known) = rows.last().map(|rows| first::<Thread>(rows)).transpose()?.flatten() {
             transaction.commit(&[]).await?;
             // The answer to the first attempt was lost.
@@ -53,9 +59,7 @@ impl PostgresStore {
         id: &str,
         change: Box<dyn FnOnce(&mut Thread) + Send>,
     ) -> Result<Option<Thread>> {
-        let mut sql = Vec::from(super::runs::lock(id));
-        sql.push(Sql::new(FIND).text(id));
-        let sql = &sql;
+        let sql = &find_locked(id);
         let begun = self.tables.insist(|_| self.tables.begin(sql)).await?;
         let (transaction, rows) = begun;
         let Some(mut thread) = rows.last().map(|rows| first::<Thread>(rows)).transpose()?.flatten()

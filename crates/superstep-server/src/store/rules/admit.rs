@@ -1,3 +1,4 @@
+use super::answer::{answer, note};
 use super::{Changes, Edit, ThreadRows, WasCancelled};
 use crate::store::{Admission, Admitted, Cancel, Multitask, ThreadStatus};
 use crate::time::Micros;
@@ -25,6 +26,10 @@ pub(in crate::store) fn admit(
         Multitask::Interrupt => Some(Cancel::Interrupt),
         Multitask::Rollback => Some(Cancel::Rollback),
     };
+    let given = match answer(&thread, &edit.rows.open, &run, now) {
+        Ok(given) => given,
+        Err(question) => return (Admitted::Answered(question), Changes::default()),
+    };
     let (mut stop, mut dropped) = (Vec::new(), Vec::new());
     if let Some(action) = action {
         for open in edit.rows.open.clone() {
@@ -40,6 +45,8 @@ pub(in crate::store) fn admit(
     thread.config = thread_config;
     thread.status = ThreadStatus::Busy;
     thread.updated_at = now;
+    note(&mut thread, &run, &given);
+    edit.changes.answers = given;
     edit.changes.put_thread = Some(thread);
     edit.changes.put_runs.push(run.clone());
     (Admitted::Stored { run: Box::new(run), stop, dropped }, edit.changes)

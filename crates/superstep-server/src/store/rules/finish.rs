@@ -39,6 +39,7 @@ pub(in crate::store) fn finish(
         }
         Ended::Deleted { thread_too: true, status, result, .. } => {
             edit.changes.delete_thread = Some(run.thread_id.clone());
+            edit.changes.results.extend(run.origin.once.clone().map(|key| (key, result.clone())));
             if let Some(status) = status {
                 let since = std::mem::replace(&mut run.updated_at, now);
                 run.status = status;
@@ -46,7 +47,8 @@ pub(in crate::store) fn finish(
                 edit.changes.webhooks.extend(Webhook::of(&run, since, now));
             }
         }
-        Ended::Deleted { thread_too: false, thread, .. } => {
+        Ended::Deleted { thread_too: false, thread, result, .. } => {
+            edit.changes.results.extend(run.origin.once.map(|key| (key, result)));
             edit.remove_run(id);
             edit.settle(thread.map(|thread| *thread));
         }

@@ -5,21 +5,24 @@
 //! written once, whatever the database.
 
 mod admit;
+mod answer;
 mod cancel;
 mod claim;
 mod finish;
+mod once;
 mod recover;
 
 use serde_json::{Value as Json, json};
 
 use super::records::ThreadEnd;
-use super::{Cancel, Run, RunStatus, Thread, ThreadStatus, Webhook};
+use super::{Answered, Cancel, Run, RunStatus, Thread, ThreadStatus, Webhook};
 use crate::time::Micros;
 
 pub(super) use admit::admit;
 pub(super) use cancel::{cancel, delete_run};
 pub(super) use claim::claim;
 pub(super) use finish::finish;
+pub(super) use once::{has_room, keep, known, oldest};
 pub(super) use recover::recover;
 
 /// A thread, and its runs that are pending or running in the order in which they are due.
@@ -43,6 +46,10 @@ pub(super) struct Changes {
     pub(super) webhooks: Vec<Webhook>,
     /// What a deleted run ended with, which readers in other processes still have to learn. Its events are kept for them.
     pub(super) kept_end: Option<(String, Json)>,
+    /// Put into the table of answers.
+    pub(super) answers: Vec<Answered>,
+    /// Results of runs that are deleted, by the idempotency keys of their requests: kept with what is kept for the key.
+    pub(super) results: Vec<(String, Json)>,
 }
 
 /// The rows of a thread while a rule changes them.
@@ -170,6 +177,7 @@ mod tests {
             stateless: None,
             result: None,
             session: false,
+            origin: Default::default(),
         }
     }
 

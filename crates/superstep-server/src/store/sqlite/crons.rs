@@ -21,7 +21,7 @@ fn find(connection: &Connection, id: &str) -> Result<Option<Cron>> {
     row(connection, "SELECT body FROM server_crons WHERE cron_id = ?", id)
 }
 
-fn put(connection: &Connection, cron: &Cron) -> Result<()> {
+pub(super) fn put(connection: &Connection, cron: &Cron) -> Result<()> {
     let sql = "INSERT OR REPLACE INTO server_crons (cron_id, assistant_id, thread_id, enabled,
         next_run_date, end_time, created_at, updated_at, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)";
     connection.prepare_cached(sql)?.execute(params![
@@ -90,10 +90,6 @@ pub(super) fn delete_of_assistant(connection: &Connection, assistant: &str) -> R
 }
 
 impl Crons for SqliteStore {
-    fn create_cron(&self, new: Cron) -> Answer<'_, ()> {
-        self.call(move |connection| put(connection, &new))
-    }
-
     fn cron(&self, id: &str) -> Answer<'_, Option<Cron>> {
         let id = id.to_owned();
         self.call(move |connection| find(connection, &id))

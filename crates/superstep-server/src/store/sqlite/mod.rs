@@ -3,9 +3,12 @@
 //! One thread owns the connection. Calls that wait are run together in one transaction, each in a savepoint of its own, and
 //! are answered after the commit.
 
+mod answers;
 mod assistants;
 mod crons;
 mod events;
+mod idempotency;
+mod keys;
 mod list;
 mod others;
 mod runs;
@@ -154,12 +157,35 @@ fn connect(file: Option<&Path>) -> Result<Connection> {
     connection.busy_timeout(Duration::from_secs(30))?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")?;
-    connection.execute_batch(SCHEMA)?;
-    connection.execute_batch(sessions::SCHEMA)?;
-    connection.execute_batch(crons::SCHEMA)?;
-    connection.execute_batch(webhooks::SCHEMA)?;
-    connection.execute_batch(workers::SCHEMA)?;
+    for schema in [SCHEMA, sessions::SCHEMA, crons::SCHEMA, webhooks::SCHEMA, workers::SCHEMA] {
+        connection.execute_batch(schema)?;
+    }
+    for (table, key) in [
+        ("server_threads", "thread_id"),
+        ("server_assistants", "assistant_id"),
+        ("server_crons", "cron_id"),
+    ] {
+        with_tenant(&connection, table, key)?;
+    }
+    for schema in [answers::SCHEMA, idempotency::SCHEMA, keys::SCHEMA] {
+        connection.execute_batch(schema)?;
+    }
     Ok(connection)
+}
+
+/// Adds the column `tenant` to a table. Its values follow from the keys, so older files get it, too.
+fn with_tenant(connection: &Connection, table: &str, key: &str) -> Result<()> {
+    let sql = "SELECT count(*) FROM pragma_table_xinfo(?) WHERE name = 'tenant'";
+    if connection.query_row(sql, [table], |row| row.get::<_, i64>(0))? > 0 {
+        return Ok(());
+    }
+    let tenant = format!("substr({key}, 1, instr({key}, ':') - 1)");
+    connection.execute_batch(&format!(
+        "ALTER TABLE {table} ADD COLUMN tenant TEXT
+            GENERATED ALWAYS AS (CASE instr({key}, ':') WHEN 0 THEN '' ELSE {tenant} END) VIRTUAL;
+        CREATE INDEX IF NOT EXISTS {table}_tenant ON {table} (tenant, updated_at);"
+    ))?;
+    Ok(())
 }
 
 fn in_savepoint<T>(

@@ -1,6 +1,6 @@
 use rusqlite::{Connection, params};
 
-use super::{Result, failed, row, sessions, text, threads, webhooks};
+use super::{Result, answers, failed, idempotency, row, sessions, text, threads, webhooks};
 use crate::store::rules::{self, Changes, ThreadRows};
 use crate::store::{
     Admission, Admitted, Cancel, Cancelled, Claimed, Ended, Run, RunStatus, Stored, Which,
@@ -62,6 +62,9 @@ fn apply(connection: &Connection, changes: &Changes) -> Result<()> {
     changes.remove_runs.iter().try_for_each(|run| remove(connection, run))?;
     changes.put_thread.iter().try_for_each(|thread| threads::put(connection, thread))?;
     changes.put_runs.iter().try_for_each(|run| put(connection, run))?;
+    changes.answers.iter().try_for_each(|answered| answers::put(connection, answered))?;
+    let mut results = changes.results.iter();
+    results.try_for_each(|(key, result)| idempotency::put_result(connection, key, result))?;
     let mut ended = changes.webhooks.iter();
     ended.try_for_each(|webhook| webhooks::put(connection, webhook, Some(webhook.ended_at)))
 }
@@ -145,7 +148,7 @@ pub(super) fn delete(connection: &Connection, thread: &str, id: &str) -> Result<
 pub(super) fn cancel(connection: &Connection, which: &Which, action: Cancel) -> Result<Cancelled> {
     let threads = match which {
         Which::Runs { thread, .. } => vec![thread.clone()],
-        Which::Status(wanted) => threads_with(connection, wanted)?,
+        Which::Status { of, .. } => threads_with(connection, of)?,
     };
     let mut cancelled = Cancelled::default();
     for thread in threads {

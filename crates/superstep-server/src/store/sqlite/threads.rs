@@ -52,6 +52,7 @@ pub(super) fn delete(connection: &Connection, id: &str) -> Result<Option<Vec<Run
     connection.execute("DELETE FROM server_runs WHERE thread_id = ?", [id])?;
     super::sessions::delete(connection, id)?;
     super::crons::delete_of_thread(connection, id)?;
+    super::answers::delete_of_thread(connection, id)?;
     let deleted = connection.execute("DELETE FROM server_threads WHERE thread_id = ?", [id])?;
     Ok((deleted > 0).then_some(open))
 }

@@ -1,6 +1,6 @@
 //! Answering a question without the graph that asked it.
 
-mod schema;
+use std::time::SystemTime;
 
 use serde::Serialize;
 use superstep_checkpoint::{
@@ -9,7 +9,7 @@ use superstep_checkpoint::{
 };
 
 use crate::engine::names::RESUME;
-use crate::engine::{OpenThread, OwnAnswers};
+use crate::engine::{OpenThread, OwnAnswers, fits_question, is_due, too_late};
 use crate::error::RunError;
 
 /// Stores the answer to an open question of a thread. Nothing runs: the next run of the thread with
@@ -122,15 +122,14 @@ pub async fn replace_answer(
     store.await
 }
 
-/// Whether an answer fits the schema of a question ([`Interrupt::response_schema`]), before anything is stored. Only the
-/// common keywords of JSON Schema are looked at. The error says why not.
+/// Whether an answer fits the [schema](Interrupt::response_schema) of a question, before anything is stored. Only the common
+/// keywords of JSON Schema are looked at; a question without a schema takes any answer.
 ///
 /// # Errors
-/// The answer does not fit, or cannot be serialized.
-pub fn check_answer(response_schema: impl Serialize, answer: impl Serialize) -> Result<(), String> {
-    let schema = to_value(&response_schema).map_err(|error| error.to_string())?;
+/// Why the answer does not fit, or cannot be serialized.
+pub fn check_answer(question: &Interrupt, answer: impl Serialize) -> Result<(), String> {
     let answer = to_value(&answer).map_err(|error| error.to_string())?;
-    schema::check(&schema, &answer)
+    fits_question(question, &answer)
 }
 
 /// A thread, the questions that are open on it, and an answer to one of them.
@@ -167,7 +166,8 @@ impl Asked {
         let refused = |message| RunError::Resume { message, pending: self.pending.clone() };
         let open = OpenThread::new(&self.head)?;
         let question = choose(questions, id, what).map_err(refused)?;
-        check(question, &self.answer).map_err(refused)?;
+        in_time(question).map_err(refused)?;
+        fits_question(question, &self.answer).map_err(refused)?;
         let mut writes = vec![open.claim_with(&question.id, &self.answer)?];
         // LangGraph does not know claims and reads the answer here.
         if let Some(own) = own(&open, &question.id)? {
@@ -195,12 +195,8 @@ impl Asked {
     }
 }
 
-fn check(question: &Interrupt, value: &Value) -> Result<(), String> {
-    let Some(schema) = &question.response_schema else { return Ok(()) };
-    schema::check(schema, value).map_err(|why| {
-        let id = &question.id;
-        format!("the answer does not fit the schema of question `{id}`: {why}")
-    })
+fn in_time(question: &Interrupt) -> Result<(), String> {
+    if is_due(question, SystemTime::now()) { Err(too_late(&question.id)) } else { Ok(()) }
 }
 
 /// Returns the question with this id, or the only one. `what` describes the questions in the error
@@ -214,10 +210,15 @@ fn choose<'a>(
         let ids: Vec<_> = questions.iter().map(|question| format!("`{}`", question.id)).collect();
         ids.join(", ")
     };
+    let mut people = questions.iter().filter(|question| !question.is_sleep());
     match (id, questions) {
         (_, []) => Err(format!("no {what}")),
         (None, [one]) => Ok(one),
         (None, several) => {
+            // Tasks that sleep ask nobody.
+            if let (Some(one), None) = (people.next(), people.next()) {
+                return Ok(one);
+            }
             Err(format!("more than one {what} ({}); say which by id: {}", several.len(), ids()))
         }
         (Some(id), _) => questions

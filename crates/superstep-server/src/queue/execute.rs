@@ -19,6 +19,7 @@ use crate::store::{
     Cancel, Claimed, Ended, OnCompletion, Run, RunStatus, StoreError, ThreadStatus,
 };
 use crate::tenant::tenant_of;
+use crate::time::Micros;
 use crate::wire::{CheckpointArg, Frames, Object, engine_modes, interrupts_json};
 
 /// How long events of a resumable run wait for others before they are stored together.
@@ -290,6 +291,12 @@ pub(crate) fn open_questions(state: &RawSnapshot, found: &mut Object) {
                 if let Some(schema) = &asked.response_schema {
                     json["response_schema"] = schema.clone().into();
                 }
+                if let Some(due) = asked.due() {
+                    json["due"] = Micros::from(due).rfc3339().into();
+                }
+                if asked.is_sleep() {
+                    json["sleep"] = true.into();
+                }
                 json
             };
             found.insert(task.id.to_string(), task.interrupts.iter().map(asked).collect());
@@ -446,7 +453,6 @@ pub(crate) fn graph_of(app: &App, thread: &crate::store::Thread) -> Option<AnyGr
 mod tests {
     use super::*;
     use crate::store::Multitask;
-    use crate::time::Micros;
 
     fn run_at(checkpoint: Json) -> Run {
         Run {

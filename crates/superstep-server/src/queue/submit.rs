@@ -1,6 +1,7 @@
 //! Accepting runs. A run is stored before it is acknowledged.
 
 use serde_json::{Value as Json, json};
+use superstep::checkpoint::{Interrupt, Value};
 use uuid::Uuid;
 
 use crate::access::Caller;
@@ -59,7 +60,8 @@ async fn check_answer(app: &App, thread: &str, request: &RunRequest) -> ApiResul
     let given = request.command.as_ref().and_then(|command| command.resume.as_ref());
     let Some(given) = given.filter(|given| !given.is_null()) else { return Ok(()) };
     let Some(thread) = app.store.thread(thread).await? else { return Ok(()) };
-    let asked: Vec<_> = thread.interrupts.values().filter_map(Json::as_array).flatten().collect();
+    let asked = thread.interrupts.values().filter_map(Json::as_array).flatten();
+    let asked: Vec<_> = asked.filter(|asked| asked["sleep"] != true).collect();
     for question in &asked {
         let id = question["id"].as_str().unwrap_or_default();
         let answer = match (given.get(id), &*asked) {
@@ -67,12 +69,10 @@ async fn check_answer(app: &App, thread: &str, request: &RunRequest) -> ApiResul
             (None, [_]) => given,
             (None, _) => continue,
         };
-        let Some(schema) = question.get("response_schema") else { continue };
-        superstep::check_answer(schema, answer).map_err(|why| {
-            ApiError::invalid(format!(
-                "the answer does not fit the question `{id}`, which stays open: {why}"
-            ))
-        })?;
+        let schema = question.get("response_schema").cloned().map(Value::from);
+        let question = Interrupt { value: Value::Null, id: id.into(), response_schema: schema };
+        superstep::check_answer(&question, answer)
+            .map_err(|why| ApiError::invalid(format!("{why}; the question stays open")))?;
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ mod assistants;
 mod crons;
 mod docs;
 mod inbox;
+mod inspect;
 mod items;
 mod openapi;
 mod operation;
@@ -72,6 +73,7 @@ pub(crate) fn operations() -> Vec<Operation> {
         assistants::operations(),
         threads::operations(),
         state::operations(),
+        inspect::operations(),
         runs::operations(),
         streams::operations(),
         thread_stream::operations(),
@@ -106,6 +108,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .layer(DefaultBodyLimit::max(app.body_max))
         .layer(cors())
         .with_state(app)
+        .merge(superstep_studio::router())
 }
 
 /// What is needed to learn that there is no such endpoint.

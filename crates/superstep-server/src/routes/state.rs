@@ -52,7 +52,11 @@ pub(super) fn operations() -> Vec<Operation> {
 }
 
 /// The thread with its graph, if it has had a run.
-async fn open(app: &App, caller: &Caller, id: &str) -> ApiResult<(Thread, Option<AnyThread>)> {
+pub(super) async fn open(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+) -> ApiResult<(Thread, Option<AnyThread>)> {
     let thread = app.thread(caller, &caller.thread(id)?).await?;
     let opened = graph_of(app, &thread).map(|graph| graph.thread(thread.id()));
     Ok((thread, opened))

@@ -212,11 +212,13 @@ pub(crate) fn thread_json(thread: &store::Thread) -> Json {
     })
 }
 
-/// Questions without what their answers are compared with.
+/// Questions as threads show them: without the schema of the answer, and when they are due.
 fn without_schemas(interrupts: &Object) -> Object {
     let mut shown = interrupts.clone();
     for question in shown.values_mut().filter_map(Json::as_array_mut).flatten() {
-        question.as_object_mut().map(|question| question.remove("response_schema"));
+        if let Some(question) = question.as_object_mut() {
+            question.retain(|name, _| name == "id" || name == "value");
+        }
     }
     shown
 }

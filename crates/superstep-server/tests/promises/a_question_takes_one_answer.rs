@@ -188,6 +188,7 @@ async fn an_answer_of_the_wrong_type_leaves_the_question_open() {
     let thread = ask(&world, "untyped", json!({}), json!({})).await;
     let failed = answer(&world, &thread, "untyped", json!({ "resume": "yes" })).await;
     assert!(failed.text.contains("__error__"), "{}", failed.text);
+    assert_eq!(inbox(&world, json!({ "thread_id": thread })).await.0.len(), 1, "it is still open");
     let taken = answer(&world, &thread, "untyped", json!({ "resume": true })).await;
     assert_eq!(taken.json()["ok"], true, "{}", taken.text);
 }

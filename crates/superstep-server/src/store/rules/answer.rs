@@ -24,9 +24,10 @@ fn given(run: &Run) -> Option<Given<'_>> {
     })
 }
 
-/// The open questions of a thread: their ids and what they ask.
+/// The open questions of a thread: their ids and what they ask. A task that sleeps asks nobody.
 fn open(thread: &Thread) -> impl Iterator<Item = (&str, &Json)> {
     let asked = thread.interrupts.values().filter_map(Json::as_array).flatten();
+    let asked = asked.filter(|asked| asked["sleep"] != true);
     asked.filter_map(|asked| Some((asked["id"].as_str()?, &asked["value"])))
 }
 

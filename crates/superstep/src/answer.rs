@@ -176,6 +176,14 @@ impl Asked {
     }
 }
 
+/// Checks an answer against the schema that its question came with, as [`answer`] does. Nothing is stored.
+///
+/// # Errors
+/// [`RunError::Resume`] if the answer does not fit.
+pub fn check_answer(question: &Interrupt, answer: &Value) -> Result<(), RunError> {
+    check(question, answer).map_err(|message| RunError::Resume { message, pending: Vec::new() })
+}
+
 fn check(question: &Interrupt, value: &Value) -> Result<(), String> {
     let Some(schema) = &question.response_schema else { return Ok(()) };
     schema::check(schema, value).map_err(|why| {

@@ -3,6 +3,7 @@
 mod nodes;
 mod special;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use superstep_checkpoint::{
@@ -47,6 +48,8 @@ pub(crate) struct UpdateRequest {
     pub(crate) ns: Arc<str>,
     pub(crate) at: Option<CheckpointId>,
     pub(crate) steps: Vec<Vec<Change>>,
+    /// Stored with each checkpoint that is not a copy of another one.
+    pub(crate) metadata: BTreeMap<String, Value>,
 }
 
 const INPUT: &str = "__input__";
@@ -63,7 +66,7 @@ pub(crate) async fn update(request: UpdateRequest) -> Result<CheckpointId, RunEr
 }
 
 async fn make(request: UpdateRequest) -> Result<CheckpointId, RunError> {
-    let UpdateRequest { graph, checkpointer, ids, thread, ns, at, steps } = request;
+    let UpdateRequest { graph, checkpointer, ids, thread, ns, at, steps, metadata } = request;
     if steps.is_empty() {
         return Err(RunError::Invalid("there are no supersteps to apply".to_owned()));
     }
@@ -73,6 +76,7 @@ async fn make(request: UpdateRequest) -> Result<CheckpointId, RunError> {
     let mut at = at;
     for changes in steps {
         let updater = Updater::load(&graph, &checkpointer, &*ids, &thread, &ns, at).await?;
+        let updater = Updater { metadata: metadata.clone(), ..updater };
         at = Some(updater.superstep(changes).await?);
     }
     at.ok_or_else(|| RunError::Invalid("there are no supersteps to apply".to_owned()))
@@ -91,6 +95,7 @@ struct Updater<'a> {
     /// The head of the thread.
     latest: Option<CheckpointId>,
     base: CheckpointId,
+    metadata: BTreeMap<String, Value>,
 }
 
 impl<'a> Updater<'a> {
@@ -132,6 +137,7 @@ impl<'a> Updater<'a> {
             pending,
             latest,
             base,
+            metadata: BTreeMap::new(),
         };
         updater.apply_commands()?;
         Ok(updater)
@@ -252,6 +258,7 @@ impl<'a> Updater<'a> {
         let metadata = Metadata {
             delta_counters: self.recorder.delta_counters(),
             parents,
+            extra: if source == Source::Fork { BTreeMap::new() } else { self.metadata },
             ..Metadata::new(source, step)
         };
         let put = Put {

@@ -21,6 +21,7 @@ mod routes;
 mod server;
 mod settings;
 mod store;
+mod threads;
 mod time;
 mod webhooks;
 mod wire;

@@ -1,7 +1,10 @@
 //! Runs, from the request to their end.
 
+mod answers;
+mod drive;
 mod execute;
 mod submit;
+mod takeover;
 mod worker;
 
 pub(crate) use execute::{graph_of, open_questions};

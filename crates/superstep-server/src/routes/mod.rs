@@ -3,6 +3,7 @@
 mod assistants;
 mod crons;
 mod docs;
+mod first_states;
 mod items;
 mod openapi;
 mod operation;

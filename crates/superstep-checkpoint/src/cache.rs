@@ -59,17 +59,17 @@ pub struct MemoryCache(Arc<Mutex<Kept>>);
 
 #[derive(Default)]
 struct Kept {
-    entries: HashMap<CacheKey, Entry>,
+    entries: HashMap<CacheKey, CacheEntry>,
     /// The number of entries at which expired ones are removed.
     sweep_at: usize,
 }
 
-struct Entry {
+struct CacheEntry {
     writes: CachedWrites,
     until: Option<Instant>,
 }
 
-impl Entry {
+impl CacheEntry {
     fn is_over(&self, now: Instant) -> bool {
         self.until.is_some_and(|until| until <= now)
     }
@@ -125,7 +125,7 @@ impl Cache for MemoryCache {
         let until = ttl.and_then(|ttl| now.checked_add(ttl));
         let mut kept = self.lock();
         kept.sweep(now);
-        kept.entries.insert(key, Entry { writes, until });
+        kept.entries.insert(key, CacheEntry { writes, until });
         Ok(())
     }
 

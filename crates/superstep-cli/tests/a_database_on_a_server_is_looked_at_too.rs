@@ -1,5 +1,5 @@
-//! The same commands on PostgreSQL: looking makes no tables, threads move there and are the same, and whoever may not log in is
-//! told so in one line.
+//! The same commands on PostgreSQL: looking makes no tables, threads move there and are the same, and a refused login is an
+//! error of one line.
 
 mod world;
 

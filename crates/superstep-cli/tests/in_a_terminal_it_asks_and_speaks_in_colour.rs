@@ -106,7 +106,7 @@ fn one_letter_is_enough_and_colours_can_be_turned_off() {
 }
 
 #[test]
-fn whoever_leaves_finds_the_question_open() {
+fn the_question_stays_open_when_the_terminal_closes() {
     let dir = Dir::new();
     let Some(mut terminal) = demo(&dir, false) else { return };
     terminal.until(PROMPT);

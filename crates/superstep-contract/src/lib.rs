@@ -23,6 +23,7 @@
 //! The feature `graphs` adds tests that run a graph on a checkpointer: the cost of a long thread,
 //! and many processes that answer one question.
 
+mod cases;
 pub mod checkpointers;
 #[cfg(feature = "graphs")]
 pub mod graphs;

@@ -159,7 +159,7 @@ async fn broken_checkpointers_are_found_out() {
         (Fault::IgnoresFilters, "list::by_metadata"),
         (Fault::SharesNamespaces, "put::threads_and_namespaces_are_apart"),
         (Fault::KeepsDeleted, "maintain::a_deleted_thread_is_gone_with_everything"),
-        (Fault::OvertakesItself, "writers::whoever_keeps_the_order_can_be_asked_ahead"),
+        (Fault::OvertakesItself, "writers::an_ordered_checkpointer_takes_operations_ahead"),
     ] {
         let failed = failures(fault).await;
         assert!(failed.contains(&case), "{fault:?}: {failed:?}");

@@ -79,7 +79,7 @@ impl Keys {
     pub(crate) fn open(&self, place: &Place<'_>, stored: &Blob) -> Result<Blob, Error> {
         let Some((id, header, rest)) = parts(stored) else {
             return Err(Error::codec(format_args!(
-                "{place} is not encrypted, and nothing else is accepted here; either somebody has changed it, or it was \
+                "{place} is not encrypted, and nothing else is accepted here; either it was changed from outside, or it was \
                  stored before encryption was turned on"
             )));
         };

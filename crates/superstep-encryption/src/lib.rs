@@ -37,7 +37,7 @@
 //! - [`threads`](superstep_checkpoint::Checkpointer::threads) reads the head of each thread that is
 //!   not done. A filter by status finds the others without reading the rest.
 
-// What is stored may have been written by anybody.
+// Stored data is untrusted.
 #![cfg_attr(
     not(test),
     warn(clippy::arithmetic_side_effects, clippy::disallowed_methods, clippy::indexing_slicing)

@@ -109,7 +109,7 @@ impl From<PoolError> for Failure {
             PoolError::Backend(error) => error.into(),
             // Only making a connection has a limit.
             PoolError::Timeout(_) => Self::Lost(error.into()),
-            other => Self::Final(Error::backend("no connection is to be had", other)),
+            other => Self::Final(Error::backend("no connection is available", other)),
         }
     }
 }

@@ -45,7 +45,7 @@
 //! `checkpoint_blobs`, once per version. Text of more than 1 KiB and numbers that JSON would change
 //! also have a row. LangGraph does not write such rows, but reads them.
 
-// What is stored may have been written by anybody.
+// Stored data is untrusted.
 #![cfg_attr(
     not(test),
     warn(clippy::arithmetic_side_effects, clippy::disallowed_methods, clippy::indexing_slicing)

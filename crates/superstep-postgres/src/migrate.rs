@@ -23,7 +23,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// time.
 const TRIES: usize = 20;
 
-/// Chosen once, at random; everybody who makes these tables must use it.
+/// Chosen once, at random. Every program that makes these tables must use it.
 const LOCK: i64 = 0x7375_7065_7273_7465;
 
 /// A list of steps, and the table that says how many of them have been taken.

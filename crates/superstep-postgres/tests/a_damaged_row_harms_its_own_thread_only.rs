@@ -1,5 +1,5 @@
-//! Rows may have been changed by hand, or written by something else. Whoever reads them gets an error that says which
-//! checkpoint it is, and everybody else gets what is theirs.
+//! Rows may have been changed by hand, or written by something else. A reader of such a row gets an error that
+//! names the checkpoint; other threads can be read.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,5 +1,5 @@
-//! Vectors are kept by an extension of the server. Where it is missing, is not allowed, or keeps other vectors, whoever asks
-//! for an index is told what to do; where it is there, both engines use the same table.
+//! Vectors are kept by an extension of the server. Where it is missing, is not allowed, or keeps other vectors, asking
+//! for an index is an error that says what to do; where it is there, both engines use the same table.
 
 #![expect(
     clippy::unwrap_used,

@@ -76,7 +76,7 @@ async fn in_tables_that_were_there() {
 
     client.batch_execute(&set("default")).await.unwrap();
     PostgresSaver::connect_existing(database.url()).await.unwrap();
-    assert_ne!(columns(&client).await, ALL, "whoever only looks changes nothing");
+    assert_ne!(columns(&client).await, ALL, "opening as it is changes nothing");
     let checkpointer = database.checkpointer().await;
     assert_eq!(columns(&client).await, ALL);
     let stored = checkpointer.get("t", "", None).await.unwrap().unwrap();

@@ -34,7 +34,7 @@ async fn many_may_make_the_tables_at_once() {
     assert_eq!(row.get::<_, i64>(0), 0);
 }
 
-/// Whoever made the tables may have been stopped after any step, also in the middle of building an index.
+/// The program that made the tables may have been stopped after any step, also in the middle of building an index.
 #[tokio::test]
 async fn tables_that_were_half_made_are_finished() {
     let database = Database::new().await;

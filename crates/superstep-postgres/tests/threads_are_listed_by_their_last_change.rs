@@ -74,8 +74,8 @@ async fn at_little_cost_for_most_supersteps() {
     assert_ne!(version().await, before);
 }
 
-/// Whoever lists threads keeps what was found at their heads. A writer that has not committed yet cannot be seen, and has to be
-/// waited for: else what was kept would be about a head that is no more.
+/// Listing threads caches what was found at their heads. A writer that has not committed yet is invisible, and has to be
+/// waited for: otherwise the cache would describe an outdated head.
 #[tokio::test]
 async fn what_is_kept_of_a_thread_is_not_older_than_its_head() {
     let database = Database::new().await;
@@ -106,7 +106,7 @@ async fn what_is_kept_of_a_thread_is_not_older_than_its_head() {
     assert_eq!(other.0.query_one(kept, &[]).await.unwrap().get::<_, String>(0), "failed");
 }
 
-/// Threads that were there before the list, writers who see other tables, and whoever may not add anything.
+/// Threads that were there before the list, writers with another search path, and readers without permission to write.
 #[tokio::test]
 async fn in_a_database_of_somebody_else() {
     let database = Database::new().await;
@@ -147,7 +147,7 @@ async fn in_a_database_of_somebody_else() {
     drop(as_guest);
     other.execute(&format!("DROP OWNED BY {guest}; DROP ROLE {guest}")).await;
 
-    // As is the list for whoever finds the tables by their full names.
+    // So is the list for writers that name the tables in full.
     other.execute("CREATE SCHEMA elsewhere; SET search_path TO elsewhere").await;
     let sql = "INSERT INTO public.checkpoints (thread_id, checkpoint_id, checkpoint, metadata)
         VALUES ('thread 7', $1, '{\"v\": 4}', '{\"source\": \"loop\", \"step\": 1}')";

@@ -16,6 +16,12 @@ pub(crate) struct ApiError {
 
 pub(crate) type ApiResult<T> = Result<T, ApiError>;
 
+impl std::fmt::Display for ApiError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.detail)
+    }
+}
+
 impl ApiError {
     pub(crate) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
         Self { status, detail: detail.into() }
@@ -76,7 +82,7 @@ impl From<RunError> for ApiError {
     fn from(error: RunError) -> Self {
         match &error {
             RunError::Conflict { .. } | RunError::Busy { .. } => Self::conflict(
-                "the thread was changed by somebody else; look at its state and try again",
+                "the thread was changed by another writer; look at its state and try again",
             ),
             RunError::Checkpoint(cause) => {
                 tracing::error!(%cause, "a request failed");

@@ -1,7 +1,7 @@
 //! Serves graphs over HTTP, with the API of the LangGraph server: its clients work unchanged.
 //!
 //! [`Server`] holds graphs by name and the database that everything is kept in. A run is stored before it is acknowledged, and
-//! goes on at the next start if the process dies.
+//! continues at the next start if the process dies.
 //!
 //! The way of a request for a run: `routes` reads it (`wire`), `queue` stores it and wakes a worker, the worker drives the graph
 //! and puts its events into a feed (`events`), from which any number of readers are served. `store` is the one place that knows
@@ -12,6 +12,7 @@ mod auth;
 mod crons;
 #[cfg(feature = "demo")]
 pub mod demo;
+mod due;
 mod error;
 mod events;
 mod metrics;

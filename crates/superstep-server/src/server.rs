@@ -199,7 +199,7 @@ impl Server {
         self
     }
 
-    /// Whether webhooks may go to this machine and to private networks. Only where everybody who starts runs is trusted.
+    /// Whether webhooks may go to this machine and to private networks. Allow it only if all clients are trusted.
     pub fn private_webhooks(mut self, allowed: bool) -> Self {
         self.webhooks.allow_private = allowed;
         self
@@ -237,12 +237,12 @@ impl Server {
         let address = listener.local_addr().unwrap_or(listen);
         let running = self.database(database).workers(workers).start().await?;
         let greeting = crate::settings::greeting(address, &graphs);
-        // A server whose output nobody reads serves all the same.
+        // The server runs even if its output is closed.
         drop(writeln!(std::io::stdout(), "{greeting}"));
         running.serve(listener, crate::settings::told_to_end(), grace).await
     }
 
-    /// Opens the database and starts the workers. Runs that another process left are gone on with.
+    /// Opens the database and starts the workers. They continue the runs that another process left.
     ///
     /// # Errors
     /// A graph cannot be served, or the database could not be opened.
@@ -268,7 +268,7 @@ impl Server {
         }
         let left = store.recover(ATTEMPTS_MAX).await?;
         if left > 0 {
-            tracing::info!(runs = left, "going on with runs that another process left");
+            tracing::info!(runs = left, "continuing runs that another process left");
         }
         let kept = i64::try_from(EVENTS_KEPT.as_micros()).unwrap_or(i64::MAX);
         let before = Micros(Micros::now().0.saturating_sub(kept));
@@ -363,7 +363,7 @@ impl Running {
     }
 
     /// Stops: no run is taken any more, and running supersteps finish within the grace time. Runs that are not over by then
-    /// are gone on with at the next start.
+    /// continue at the next start.
     pub async fn shutdown(mut self, grace: Duration) {
         self.app.stop();
         drop(tokio::time::timeout(grace, self.workers.ended()).await);
@@ -384,7 +384,7 @@ impl Running {
             listener.local_addr().map_err(|source| ServerError::Listen { address: any, source })?;
         if self.app.api_keys.is_empty() && !address.ip().is_loopback() {
             return Err(ServerError::Setup(format!(
-                "nobody needs a key, so the server does not listen on {address}; give it an API key, or a loopback address"
+                "no API key is set, so the server does not listen on {address}; give it an API key, or a loopback address"
             )));
         }
         let app = self.app.clone();

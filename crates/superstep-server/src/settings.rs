@@ -11,7 +11,7 @@ use crate::server::{Database, ServerError};
 /// | --- | --- | --- |
 /// | `--db` | `SUPERSTEP_DB` | `sqlite:superstep.db` |
 /// | `--listen` | `SUPERSTEP_LISTEN` | `127.0.0.1:2024` |
-/// | `--api-key` | `SUPERSTEP_API_KEY` | nobody needs a key, and only this machine gets in |
+/// | `--api-key` | `SUPERSTEP_API_KEY` | no key is needed, and only this machine gets in |
 /// | `--workers` | `SUPERSTEP_WORKERS` | 10 |
 /// | `--webhook-secret` | `SUPERSTEP_WEBHOOK_SECRET` | webhooks are not signed |
 /// | `--private-webhooks` | `SUPERSTEP_PRIVATE_WEBHOOKS` | `false`: webhooks go to public hosts only |

@@ -1,6 +1,6 @@
 //! Times: microseconds since 1970 inside, RFC 3339 outside.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use superstep::checkpoint::wire::UtcTime;
 
@@ -27,6 +27,11 @@ impl Micros {
 
     pub(crate) fn plus_seconds(self, seconds: f64) -> Self {
         Self(self.0.saturating_add((seconds * 1e6) as i64))
+    }
+
+    /// How long it is from this time to a later one; zero if that has passed.
+    pub(crate) fn until(self, later: Self) -> Duration {
+        Duration::from_micros(u64::try_from(later.0.saturating_sub(self.0)).unwrap_or(0))
     }
 
     pub(crate) fn millis(self) -> i64 {

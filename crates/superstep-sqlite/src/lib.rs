@@ -39,7 +39,7 @@
 //! the cost of [`threads`](Checkpointer::threads) depends on the size of the page. LangGraph is not
 //! affected.
 
-// What is stored may have been written by anybody.
+// Stored data is untrusted.
 #![cfg_attr(
     not(test),
     warn(clippy::arithmetic_side_effects, clippy::disallowed_methods, clippy::indexing_slicing)

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_commits_does_not_copy_the_log() {
+    fn a_commit_does_not_copy_the_log() {
         let logged = Logged::new("beside");
         let (mut log, requests) = Log::new();
         let before = logged.copied();

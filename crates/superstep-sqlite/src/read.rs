@@ -256,6 +256,6 @@ pub(crate) fn delta_history(
             _ => break,
         }
     }
-    found.values_mut().for_each(DeltaHistory::turn);
+    found.values_mut().for_each(DeltaHistory::reverse);
     Ok(found)
 }

@@ -20,7 +20,7 @@ use crate::log::{Log, copy_on_request};
 use crate::options::{SqliteOptions, Synchronous};
 use crate::patience::Patience;
 use crate::schema;
-use crate::writer::{Survives, Writer, say};
+use crate::writer::{Survives, Writer, execute_cached};
 
 /// Whether a database is made if it does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -415,10 +415,10 @@ fn serve_reads(db: &Connection, jobs: &Mutex<Receiver<Box<dyn Job>>>) {
 
 /// Runs a job in a read transaction.
 pub(crate) fn read(db: &Connection, mut job: Box<dyn Job>) {
-    let begun = say(db, "BEGIN").during("reading from the database");
+    let begun = execute_cached(db, "BEGIN").during("reading from the database");
     if begun.is_ok() {
         job.run(db);
-        drop(say(db, "ROLLBACK"));
+        drop(execute_cached(db, "ROLLBACK"));
     }
     job.finish(begun.err().as_ref());
 }

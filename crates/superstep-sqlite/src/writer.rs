@@ -226,22 +226,22 @@ pub(crate) fn apart<T>(
     keep: impl FnOnce(&T) -> bool,
 ) -> Result<T, Error> {
     let what = "writing to the database";
-    say(db, "SAVEPOINT job").during(what)?;
+    execute_cached(db, "SAVEPOINT job").during(what)?;
     let done = work();
     if !keep(&done) {
-        say(db, "ROLLBACK TO job").during(what)?;
+        execute_cached(db, "ROLLBACK TO job").during(what)?;
     }
-    say(db, "RELEASE job").during(what)?;
+    execute_cached(db, "RELEASE job").during(what)?;
     Ok(done)
 }
 
 fn begin(db: &Connection) -> Result<(), Error> {
-    say(db, "BEGIN IMMEDIATE").during("writing to the database")
+    execute_cached(db, "BEGIN IMMEDIATE").during("writing to the database")
 }
 
 /// Commits, or rolls back if the commit fails.
 fn commit(db: &Connection) -> Option<Error> {
-    let lost = say(db, "COMMIT").during("committing to the database").err();
+    let lost = execute_cached(db, "COMMIT").during("committing to the database").err();
     undo(db);
     lost
 }
@@ -249,7 +249,7 @@ fn commit(db: &Connection) -> Option<Error> {
 /// Rolls back an open transaction.
 fn undo(db: &Connection) {
     if !db.is_autocommit() {
-        drop(say(db, "ROLLBACK"));
+        drop(execute_cached(db, "ROLLBACK"));
     }
 }
 
@@ -260,7 +260,7 @@ fn finish(jobs: impl IntoIterator<Item = Box<dyn Job>>, lost: Option<&Error>) {
 }
 
 /// Runs a cached statement.
-pub(crate) fn say(db: &Connection, sql: &str) -> rusqlite::Result<()> {
+pub(crate) fn execute_cached(db: &Connection, sql: &str) -> rusqlite::Result<()> {
     db.prepare_cached(sql)?.execute(()).map(drop)
 }
 

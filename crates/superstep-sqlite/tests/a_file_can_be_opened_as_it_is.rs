@@ -1,5 +1,5 @@
-//! Whoever only wants to look opens a file as it is: nothing is made, nothing is brought up to
-//! date, and nothing is left next to it. What was never set up by us can be looked at all the same.
+//! A file can be opened as it is, to look at it: no table is made or brought up to date, and no file
+//! is left next to it. That includes files that superstep never set up.
 
 mod world;
 

@@ -61,7 +61,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let is_new = thread.get_state().await?.is_new();
     let run = if is_new { thread.invoke(Book::update().pages(pages)) } else { thread.invoke(()) };
     match run.control(control).await? {
-        Outcome::Drained(reason) => println!("stopped by {reason}; goes on with the next start"),
+        Outcome::Drained(reason) => println!("stopped by {reason}; continues at the next start"),
         _ => println!("the end"),
     }
     Ok(())

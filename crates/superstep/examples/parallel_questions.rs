@@ -59,6 +59,6 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 #[cfg(test)]
 #[tokio::test]
 async fn each_answer_reaches_its_question() {
-    // Writes are folded in the order of the nodes, whoever was answered first.
+    // Writes are folded in the order of the nodes, whichever was answered first.
     assert_eq!(book().await.expect("a trip"), ["a flight, aisle", "a hotel, 3 nights"]);
 }

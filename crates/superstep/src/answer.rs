@@ -1,14 +1,15 @@
 //! Answering a question without the graph that asked it.
 
-mod schema;
+use std::time::SystemTime;
 
 use serde::Serialize;
 use superstep_checkpoint::{
-    AnyCheckpointer, Blob, Interrupt, InterruptId, Stored, TaskWrites, Value, to_value,
+    AnyCheckpointer, Blob, Error, Interrupt, InterruptId, Question, Stored, TaskWrites, Value,
+    to_value,
 };
 
-use crate::engine::OpenThread;
 use crate::engine::names::RESUME;
+use crate::engine::{OpenThread, OwnAnswers, fits_question, is_due, too_late};
 use crate::error::RunError;
 
 /// Stores the answer to an open question of a thread. Nothing runs: the next run of the thread with
@@ -57,23 +58,15 @@ pub async fn answer(
     id: Option<&InterruptId>,
     answer: impl Serialize,
 ) -> Result<Interrupt, RunError> {
-    let (checkpointer, value) = (checkpointer.into(), data(answer)?);
-    let asked = Asked::on(&checkpointer, thread).await?;
-    let open = asked.open()?;
-    let question = choose(&asked.pending, id, "question is open");
-    let question = question.map_err(|message| asked.refuse(message))?.clone();
-    check(&question, &value).map_err(|message| asked.refuse(message))?;
-    let mut writes = vec![open.claim_with(&question.id, &value)?];
-    if let Some(own) = open.own(&question.id) {
-        // LangGraph does not know claims and reads the answer here.
-        let mut answers = own.answers;
-        answers.push(value);
-        let answers = Blob::from_value(&Value::List(answers))?;
-        let writer = TaskWrites::new(own.task, own.path, vec![(RESUME.into(), answers)]);
-        writes.push(writer.expecting(RESUME, own.stored));
-    }
-    checkpointer.put_writes(thread, "", asked.head.checkpoint.id, writes).await?;
-    Ok(question)
+    let asked = Asked::on(checkpointer.into(), thread, to_value(&answer)).await?;
+    let store = asked.store(&asked.pending, id, "question is open", |open, question| {
+        let mut own = open.own(question);
+        if let Some(own) = &mut own {
+            own.answers.push(asked.answer.clone());
+        }
+        Ok(own)
+    });
+    store.await
 }
 
 /// Replaces an answer that [`answer`] stored, as long as no run has used it.
@@ -115,64 +108,80 @@ pub async fn replace_answer(
     id: Option<&InterruptId>,
     answer: impl Serialize,
 ) -> Result<Interrupt, RunError> {
-    let (checkpointer, value) = (checkpointer.into(), data(answer)?);
-    let asked = Asked::on(&checkpointer, thread).await?;
-    let open = asked.open()?;
+    let asked = Asked::on(checkpointer.into(), thread, to_value(&answer)).await?;
+    let open = OpenThread::new(&asked.head)?;
     let mut left = asked.head.questions()?;
     left.retain(|question| open.is_left(&question.interrupt.id));
-    let answered: Vec<Interrupt> = left.iter().map(|question| question.interrupt.clone()).collect();
-    let question = choose(&answered, id, "answer was left that no run has taken");
-    let question = question.map_err(|message| asked.refuse(message))?;
-    check(question, &value).map_err(|message| asked.refuse(message))?;
-    let mut writes = vec![open.claim_with(&question.id, &value)?];
-    let answered = left.iter().find(|left| left.interrupt.id == question.id);
-    if let Some((answered, position)) = answered.and_then(|left| Some((left, left.position?))) {
-        let mut own = asked.head.writes.iter();
-        let own = own.find(|write| write.task == answered.task && &*write.channel == RESUME);
-        if let Some(own) = own
-            && let Value::List(mut answers) = own.value.to_value()?
-            && let Some(answer) = answers.get_mut(position)
-        {
-            *answer = value;
-            let answers = Blob::from_value(&Value::List(answers))?;
-            let writer =
-                TaskWrites::new(own.task, own.path.clone(), vec![(RESUME.into(), answers)]);
-            writes.push(writer.expecting(RESUME, Some(own.value.clone())));
-        }
-    }
-    checkpointer.put_writes(thread, "", asked.head.checkpoint.id, writes).await?;
-    Ok(question.clone())
+    let questions: Vec<_> = left.iter().map(|question| question.interrupt.clone()).collect();
+    let what = "answer was left that no run has taken";
+    let store = asked.store(&questions, id, what, |_, question| {
+        left.iter()
+            .find(|left| left.interrupt.id == *question)
+            .map_or(Ok(None), |left| asked.replaced(left))
+    });
+    store.await
 }
 
-fn data(answer: impl Serialize) -> Result<Value, RunError> {
-    to_value(&answer).map_err(|error| {
-        let message = format!("the answer cannot be serialized: {error}");
-        RunError::Resume { message, pending: Vec::new() }
-    })
-}
-
-/// A thread, and the questions that are open on it.
+/// A thread, the questions that are open on it, and an answer to one of them.
 struct Asked {
+    checkpointer: AnyCheckpointer,
     head: Stored,
     pending: Vec<Interrupt>,
+    answer: Value,
 }
 
 impl Asked {
-    async fn on(checkpointer: &AnyCheckpointer, thread: &str) -> Result<Self, RunError> {
+    async fn on(
+        checkpointer: AnyCheckpointer,
+        thread: &str,
+        answer: Result<Value, Error>,
+    ) -> Result<Self, RunError> {
+        let refused = |message| RunError::Resume { message, pending: Vec::new() };
+        let answer =
+            answer.map_err(|error| refused(format!("the answer cannot be serialized: {error}")))?;
         let head = checkpointer.get(thread, "", None).await?;
-        let head = head.ok_or_else(|| RunError::Resume {
-            message: format!("there is no thread `{thread}`"),
-            pending: Vec::new(),
-        })?;
-        Ok(Self { pending: head.open_questions()?, head })
+        let head = head.ok_or_else(|| refused(format!("there is no thread `{thread}`")))?;
+        Ok(Self { checkpointer, pending: head.open_questions()?, head, answer })
     }
 
-    fn open(&self) -> Result<OpenThread<'_>, RunError> {
-        Ok(OpenThread::new(&self.head)?)
+    /// Stores the answer to one of `questions`, if the thread is still as it was read. `what` describes them in errors; `own`
+    /// gives the answers of the task that asks, with this one.
+    async fn store(
+        &self,
+        questions: &[Interrupt],
+        id: Option<&InterruptId>,
+        what: &str,
+        own: impl FnOnce(&OpenThread<'_>, &InterruptId) -> Result<Option<OwnAnswers>, Error>,
+    ) -> Result<Interrupt, RunError> {
+        let refused = |message| RunError::Resume { message, pending: self.pending.clone() };
+        let open = OpenThread::new(&self.head)?;
+        let question = choose(questions, id, what).map_err(refused)?;
+        in_time(question).map_err(refused)?;
+        fits_question(question, &self.answer).map_err(refused)?;
+        let mut writes = vec![open.claim_with(&question.id, &self.answer)?];
+        // LangGraph does not know claims and reads the answer here.
+        if let Some(own) = own(&open, &question.id)? {
+            let answers = Blob::from_value(&Value::List(own.answers))?;
+            let writer = TaskWrites::new(own.task, own.path, vec![(RESUME.into(), answers)]);
+            writes.push(writer.expecting(RESUME, own.stored));
+        }
+        let Stored { thread, checkpoint, .. } = &self.head;
+        self.checkpointer.put_writes(thread, "", checkpoint.id, writes).await?;
+        Ok(question.clone())
     }
 
-    fn refuse(&self, message: String) -> RunError {
-        RunError::Resume { message, pending: self.pending.clone() }
+    /// The answers of the task that asked `left`, with the new answer in place of the old one. `None` if the answer is not
+    /// among them.
+    fn replaced(&self, left: &Question) -> Result<Option<OwnAnswers>, Error> {
+        let Some(position) = left.position else { return Ok(None) };
+        let mut writes = self.head.writes.iter();
+        let stored = writes.find(|write| write.task == left.task && &*write.channel == RESUME);
+        let Some(stored) = stored else { return Ok(None) };
+        let Value::List(mut answers) = stored.value.to_value()? else { return Ok(None) };
+        let Some(answer) = answers.get_mut(position) else { return Ok(None) };
+        *answer = self.answer.clone();
+        let (task, path) = (stored.task, stored.path.clone());
+        Ok(Some(OwnAnswers { task, path, answers, stored: Some(stored.value.clone()) }))
     }
 }
 
@@ -181,15 +190,12 @@ impl Asked {
 /// # Errors
 /// [`RunError::Resume`] if the answer does not fit.
 pub fn check_answer(question: &Interrupt, answer: &Value) -> Result<(), RunError> {
-    check(question, answer).map_err(|message| RunError::Resume { message, pending: Vec::new() })
+    fits_question(question, answer)
+        .map_err(|message| RunError::Resume { message, pending: Vec::new() })
 }
 
-fn check(question: &Interrupt, value: &Value) -> Result<(), String> {
-    let Some(schema) = &question.response_schema else { return Ok(()) };
-    schema::check(schema, value).map_err(|why| {
-        let id = &question.id;
-        format!("the answer does not fit the schema of question `{id}`: {why}")
-    })
+fn in_time(question: &Interrupt) -> Result<(), String> {
+    if is_due(question, SystemTime::now()) { Err(too_late(&question.id)) } else { Ok(()) }
 }
 
 /// Returns the question with this id, or the only one. `what` describes the questions in the error
@@ -203,10 +209,15 @@ fn choose<'a>(
         let ids: Vec<_> = questions.iter().map(|question| format!("`{}`", question.id)).collect();
         ids.join(", ")
     };
+    let mut people = questions.iter().filter(|question| !question.is_sleep());
     match (id, questions) {
         (_, []) => Err(format!("no {what}")),
         (None, [one]) => Ok(one),
         (None, several) => {
+            // Tasks that sleep ask nobody.
+            if let (Some(one), None) = (people.next(), people.next()) {
+                return Ok(one);
+            }
             Err(format!("more than one {what} ({}); say which by id: {}", several.len(), ids()))
         }
         (Some(id), _) => questions

@@ -14,7 +14,7 @@
 //! let control = RunControl::new();
 //! shutdown::on_sigterm(control.clone(), Duration::from_secs(25))?;
 //! match app.thread("report-7").invoke(()).control(control).await? {
-//!     Outcome::Drained(reason) => println!("stopped ({reason}); goes on with the next start"),
+//!     Outcome::Drained(reason) => println!("stopped ({reason}); continues at the next start"),
 //!     _ => println!("done"),
 //! }
 //! # Ok(())

@@ -83,7 +83,7 @@ fn file(name: &str) -> PathBuf {
     folder.join("book.db")
 }
 
-const STOPPED: &str = "stopped by SIGTERM; goes on with the next start";
+const STOPPED: &str = "stopped by SIGTERM; continues at the next start";
 
 #[test]
 fn after_the_superstep_that_was_running() {

@@ -58,7 +58,7 @@ async fn a_namespace_is_cleared_alone_or_with_all_others() {
     assert_eq!(found(&cache, &two).await, None);
 }
 
-// Keys of inputs are seldom asked for twice, so entries that nobody reads again must not pile up.
+// Most keys are never asked for again, so expired entries must not pile up.
 #[tokio::test(start_paused = true)]
 async fn entries_that_are_over_do_not_pile_up() {
     let kept = MemoryCache::new();

@@ -31,7 +31,7 @@ pub struct WritePlace {
 impl DeltaHistory {
     /// Prepends the writes of one checkpoint to a channel.
     ///
-    /// Checkpointers walk from the newest checkpoint to the oldest, and call [`turn`](Self::turn) at the end.
+    /// Checkpointers walk from the newest checkpoint to the oldest, and call [`reverse`](Self::reverse) at the end.
     pub fn take(&mut self, checkpoint: CheckpointId, channel: &str, writes: &[PendingWrite]) {
         for write in writes.iter().rev().filter(|write| &*write.channel == channel) {
             self.writes.push(write.value.clone());
@@ -40,7 +40,7 @@ impl DeltaHistory {
     }
 
     /// Reverses the collected writes, oldest first.
-    pub fn turn(&mut self) {
+    pub fn reverse(&mut self) {
         self.writes.reverse();
         self.places.reverse();
     }
@@ -82,6 +82,6 @@ pub(super) async fn walk_deltas<C: Checkpointer + ?Sized>(
         });
         parent = stored.parent;
     }
-    found.values_mut().for_each(DeltaHistory::turn);
+    found.values_mut().for_each(DeltaHistory::reverse);
     Ok(found)
 }

@@ -22,19 +22,19 @@ pub struct MemoryStore {
 
 #[derive(Default)]
 struct Kept {
-    items: BTreeMap<Namespace, BTreeMap<String, Entry>>,
+    items: BTreeMap<Namespace, BTreeMap<String, StoredItem>>,
     /// The time of the last put.
     last: Option<SystemTime>,
 }
 
-struct Entry {
+struct StoredItem {
     item: Item,
     vectors: Vectors,
     /// Its time to live, and when it expires.
     life: Option<(Duration, Instant)>,
 }
 
-impl Entry {
+impl StoredItem {
     fn lives(&self, now: Instant) -> bool {
         self.life.is_none_or(|(_, until)| now < until)
     }
@@ -75,11 +75,11 @@ impl Kept {
     fn below<'a>(
         &'a self,
         prefix: &'a [String],
-    ) -> impl Iterator<Item = (&'a Namespace, &'a BTreeMap<String, Entry>)> {
+    ) -> impl Iterator<Item = (&'a Namespace, &'a BTreeMap<String, StoredItem>)> {
         self.items.range(prefix.to_vec()..).take_while(move |(ns, _)| ns.starts_with(prefix))
     }
 
-    fn entry(&mut self, namespace: &[String], key: &str) -> Option<&mut Entry> {
+    fn entry(&mut self, namespace: &[String], key: &str) -> Option<&mut StoredItem> {
         self.items.get_mut(namespace)?.get_mut(key)
     }
 
@@ -118,7 +118,7 @@ impl Kept {
         let created_at = before.map_or(now, |entry| entry.item.created_at);
         let item =
             Item { namespace, key: key.clone(), value, created_at, updated_at: now, score: None };
-        entries.insert(key, Entry { item, vectors, life: ttl.map(|ttl| (ttl, at + ttl)) });
+        entries.insert(key, StoredItem { item, vectors, life: ttl.map(|ttl| (ttl, at + ttl)) });
     }
 
     fn delete(&mut self, namespace: &[String], key: &str) {
@@ -192,7 +192,7 @@ impl Store for MemoryStore {
                     StoreAnswer::Items(found)
                 }
                 StoreOp::Namespaces(query) => {
-                    let holds = |entries: &BTreeMap<String, Entry>| {
+                    let holds = |entries: &BTreeMap<String, StoredItem>| {
                         entries.values().any(|entry| entry.lives(now))
                     };
                     let matching = kept

@@ -36,7 +36,7 @@ impl View {
             return out.line(out.bold("this thread is done; `--fresh` starts over"));
         }
         out.line(
-            out.bold(format_args!("going on where the thread was left, after superstep {step}")),
+            out.bold(format_args!("continuing where the thread was left, after superstep {step}")),
         )?;
         out.line(format_args!(
             "  {} everything up to superstep {step}: stored, does not run again",

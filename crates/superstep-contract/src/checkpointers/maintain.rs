@@ -286,7 +286,7 @@ pub(crate) async fn pruning_keeps_what_deltas_are_rebuilt_from(
     same(checkpointer.delta_history("t", "", head, &["log".into()]).await?, before, "the history")?;
     ensure(
         checkpointer.get("t", "", Some(made[2])).await?.is_none(),
-        "one nobody needs is still there",
+        "an unneeded one is still there",
     )
 }
 

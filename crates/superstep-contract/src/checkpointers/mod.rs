@@ -12,12 +12,11 @@ mod writers;
 mod writes;
 
 use std::future::Future;
-use std::pin::Pin;
 
 use superstep_checkpoint::AnyCheckpointer;
 
-use crate::{Outcome, Report};
-use kit::Fault;
+use crate::Report;
+use crate::cases::cases;
 
 /// The subject of a case.
 #[derive(Clone, Debug)]
@@ -26,20 +25,6 @@ pub struct Subject {
     pub checkpointer: AnyCheckpointer,
     /// Another handle to the same storage: if the checkpointer has connections, one with connections of its own.
     pub other: AnyCheckpointer,
-}
-
-type Run = fn(Subject) -> Pin<Box<dyn Future<Output = Result<(), Fault>> + Send>>;
-
-macro_rules! cases {
-    ($($module:ident: $($case:ident),+ $(,)?;)+) => {
-        /// Every case and what it runs.
-        const CASES: &[(&str, Run)] = &[
-            $($((
-                concat!(stringify!($module), "::", stringify!($case)),
-                |subject| Box::pin($module::$case(subject)),
-            )),+),+
-        ];
-    };
 }
 
 cases! {
@@ -77,7 +62,7 @@ cases! {
         a_conflict_stores_no_writes,
         a_conflict_of_the_first_of_several_stores_none,
         several_are_stored_together_or_not_at_all,
-        whoever_keeps_the_order_can_be_asked_ahead,
+        an_ordered_checkpointer_takes_operations_ahead,
         a_superseded_writer_can_read_and_go_on,
         a_branch_from_an_older_checkpoint_names_the_head,
         writes_come_with_their_checkpoint_or_not_at_all,
@@ -160,16 +145,7 @@ where
     F: Fn() -> S,
     S: Future<Output = Subject>,
 {
-    let mut report = Report::default();
-    for (name, case) in CASES {
-        let outcome = match case(fresh().await).await {
-            Ok(()) => Outcome::Passed,
-            Err(Fault::Unsupported) => Outcome::Unsupported,
-            Err(Fault::Failed(how)) => Outcome::Failed(how),
-        };
-        report.cases.push((name, outcome));
-    }
-    report
+    crate::cases::run(CASES, fresh).await
 }
 
 /// The names of all cases, in the order they run.

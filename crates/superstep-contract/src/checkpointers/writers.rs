@@ -108,7 +108,7 @@ pub(crate) async fn several_are_stored_together_or_not_at_all(subject: Subject) 
 
 /// Checkpoints that are asked for at the same time, each on top of the one before: one that is stored has the one before it.
 /// Where the order is kept, none of them finds that missing.
-pub(crate) async fn whoever_keeps_the_order_can_be_asked_ahead(subject: Subject) -> Case {
+pub(crate) async fn an_ordered_checkpointer_takes_operations_ahead(subject: Subject) -> Case {
     let checkpointer = &subject.checkpointer;
     let mut line = Line::new(checkpointer, "t", "");
     line.put().await?;

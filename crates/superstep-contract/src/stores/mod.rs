@@ -14,8 +14,9 @@ use std::time::Duration;
 
 use superstep_checkpoint::{AnyStore, Namespace, VectorIndex};
 
+use crate::Report;
+use crate::cases::cases;
 use crate::checkpointers::kit::{Case, Fault};
-use crate::{Outcome, Report};
 
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
@@ -75,20 +76,6 @@ impl fmt::Debug for Subject {
     }
 }
 
-type Run = fn(Subject) -> Boxed<Case>;
-
-macro_rules! cases {
-    ($($module:ident: $($case:ident),+ $(,)?;)+) => {
-        /// Every case and what it runs.
-        const CASES: &[(&str, Run)] = &[
-            $($((
-                concat!(stringify!($module), "::", stringify!($case)),
-                |subject| Box::pin($module::$case(subject)),
-            )),+),+
-        ];
-    };
-}
-
 cases! {
     items:
         an_item_is_kept_until_it_is_deleted,
@@ -141,16 +128,7 @@ where
     F: Fn() -> S,
     S: Future<Output = Subject>,
 {
-    let mut report = Report::default();
-    for (name, case) in CASES {
-        let outcome = match case(fresh().await).await {
-            Ok(()) => Outcome::Passed,
-            Err(Fault::Unsupported) => Outcome::Unsupported,
-            Err(Fault::Failed(how)) => Outcome::Failed(how),
-        };
-        report.cases.push((name, outcome));
-    }
-    report
+    crate::cases::run(CASES, fresh).await
 }
 
 fn ns(labels: &[&str]) -> Namespace {

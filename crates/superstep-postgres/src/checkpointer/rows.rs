@@ -229,7 +229,7 @@ fn checkpoint_json(checkpoint: &Checkpoint, values: &[(&str, Json)]) -> Result<S
         id: checkpoint.id.to_string(),
         channel_values: Values(values),
         channel_versions: Versions(&checkpoint.channel_versions),
-        versions_seen: Seen(&checkpoint.versions_seen),
+        versions_seen: VersionsSeen(&checkpoint.versions_seen),
         updated_channels: updated.map(|names| names.iter().map(|name| &**name).collect()),
     };
     serde_json::to_string(&skeleton).map_err(Error::codec)
@@ -244,7 +244,7 @@ struct Skeleton<'a> {
     id: String,
     channel_values: Values<'a>,
     channel_versions: Versions<'a>,
-    versions_seen: Seen<'a>,
+    versions_seen: VersionsSeen<'a>,
     updated_channels: Option<Vec<&'a str>>,
 }
 
@@ -265,9 +265,9 @@ impl Serialize for Versions<'_> {
     }
 }
 
-struct Seen<'a>(&'a SharedMap<SharedMap<Version>>);
+struct VersionsSeen<'a>(&'a SharedMap<SharedMap<Version>>);
 
-impl Serialize for Seen<'_> {
+impl Serialize for VersionsSeen<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().map(|(node, seen)| (&**node, Versions(seen))))
     }

@@ -529,6 +529,8 @@ fn refuse_overtaken(
     let place = usize::try_from(nth).ok().and_then(|nth| nth.checked_sub(1));
     match place.and_then(|place| expectations.get(place)) {
         Some((task, _, expected)) => Err(wire::overtaken(thread, ns, checkpoint, *task, expected)),
-        None => Err(Error::codec("PostgreSQL refused something that was not asked")),
+        None => {
+            Err(Error::codec("PostgreSQL reports a conflict for a write that had no expectation"))
+        }
     }
 }

@@ -106,8 +106,8 @@ const ITEM: &str = "s.prefix, s.key, s.value::text AS value,
     (extract(epoch FROM s.created_at) * 1000000)::bigint AS created,
     (extract(epoch FROM s.updated_at) * 1000000)::bigint AS updated";
 
-/// Starts the time of found items again. What is given is what was there before, which differs in
-/// nothing that is given.
+/// Restarts the time to live of found items. The statement returns the items as they were before,
+/// which differ only in that.
 const REFRESHED: &str = "refreshed AS (
         UPDATE store s SET expires_at = now() + make_interval(mins => s.ttl_minutes)
         FROM found WHERE $1 AND s.prefix = found.prefix AND s.key = found.key AND s.ttl_minutes IS NOT NULL

@@ -1,4 +1,6 @@
-//! Who may use the server: everybody who can reach it, or those who have a key.
+//! Who may use the server: every client that can reach it, or those that have a key.
+//!
+//! Knows what kind of operation it stands before (`routes`), and nothing of what the operation does.
 
 use std::sync::Arc;
 

@@ -1,6 +1,5 @@
 //! Firing what is due.
 
-use std::pin::pin;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -9,6 +8,7 @@ use tokio::sync::Notify;
 
 use super::{name_in, next_date, request};
 use crate::app::App;
+use crate::due::run_when_due;
 use crate::error::ApiError;
 use crate::queue::{admission, settle_admission};
 use crate::store::{Cron, Fired, Firing};
@@ -20,34 +20,12 @@ pub(super) const LATE_MAX: Duration = Duration::from_secs(60);
 /// How many due crons are taken at a time.
 const BATCH: usize = 100;
 
-/// The longest wait: another process may have made a cron.
-const LOOK_AGAIN: Duration = Duration::from_secs(30);
-
-/// The wait after the store did not answer, or the queue was full.
-const TRY_AGAIN: Duration = Duration::from_secs(1);
-
 /// Fires crons until the server is gone, or stops.
 pub(crate) async fn run(app: Weak<App>, wake: Arc<Notify>) {
-    loop {
-        let mut woken = pin!(wake.notified());
-        woken.as_mut().enable();
-        let Some(alive) = app.upgrade().filter(|app| !app.is_stopping()) else { return };
-        let now = Micros::now();
-        let wait = match fire_due(&alive, now).await {
-            Ok(Some(next)) => {
-                let micros = u64::try_from(next.0.saturating_sub(now.0)).unwrap_or(0);
-                Duration::from_micros(micros).min(LOOK_AGAIN)
-            }
-            Ok(None) => LOOK_AGAIN,
-            Err(error) => {
-                tracing::error!(error = error.detail, "crons could not be fired");
-                TRY_AGAIN
-            }
-        };
-        drop(alive);
-        // Either way it is time to look.
-        drop(tokio::time::timeout(wait, woken).await);
-    }
+    run_when_due(app, wake, "crons could not be fired", |app, now| async move {
+        fire_due(&app, now).await
+    })
+    .await;
 }
 
 /// Fires what is due. Returns when the next cron is.
@@ -71,7 +49,7 @@ async fn fire(app: &App, cron: Cron, now: Micros) -> Result<(), ApiError> {
         tracing::error!(cron = id, error = error.detail, "a cron has no next date");
         None
     });
-    let late = Duration::from_micros(u64::try_from(now.0.saturating_sub(due.0)).unwrap_or(0));
+    let late = due.until(now);
     let firing = |run| Firing { cron_id: id.clone(), due, next, run };
     if late > LATE_MAX {
         tracing::warn!(cron = id, due = due.rfc3339(), "a cron was due while no server ran");

@@ -3,6 +3,8 @@
 //! Each cron knows when it is due next. A background task fires what is due: one call of the store admits the run and moves
 //! the date, and only if the date is still the one that was seen, so several processes fire a cron once. A firing that is late
 //! by more than [`fire::LATE_MAX`] was missed, because no server ran, and is skipped.
+//!
+//! Knows the store and the queue, which runs start through. Knows nothing of endpoints and events.
 
 mod fire;
 mod schedule;

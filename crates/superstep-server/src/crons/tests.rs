@@ -1,4 +1,4 @@
-//! Shows that a cron fires once when it is due, whoever looks, and never for a date that was missed. Time is an argument.
+//! Shows that a cron fires once when it is due, however many processes look, and never for a date that was missed. Time is an argument.
 
 use serde_json::{Value as Json, json};
 use tower::ServiceExt as _;

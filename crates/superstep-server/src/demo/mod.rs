@@ -1,4 +1,6 @@
 //! The graphs of `superstep serve`: small, without models or keys, and enough to try out every client.
+//!
+//! Knows the library only: a user could have written it.
 
 mod chat;
 mod plain;

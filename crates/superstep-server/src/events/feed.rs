@@ -154,13 +154,13 @@ impl Feed {
         Ok(())
     }
 
-    /// The run is over, with this result; or, without one, another process goes on with it.
+    /// The run is over, with this result; or, without one, another process continues it.
     pub(crate) fn end(&self, result: impl Into<Option<Json>>) {
         self.state().result = result.into();
         self.grown.send_modify(|length| length.ended = true);
     }
 
-    /// Waits for the end of the run. Nothing if another process goes on with it.
+    /// Waits for the end of the run. Returns `None` if another process continues it.
     pub(crate) async fn result(&self) -> Option<Json> {
         // The sender lives as long as `self`.
         let _ = self.grown.subscribe().wait_for(|length| length.ended).await;
@@ -271,7 +271,7 @@ mod tests {
         assert_eq!(feed.grown.borrow().shown, 0, "nobody can have seen it");
         feed.flush().await.expect("an answer");
         assert_eq!(store.events("r", 0, 9).await.expect("an answer").len(), 1);
-        // Another process goes on with the next number.
+        // Another process continues with the next number.
         let next = Feed::new("r", true, store);
         next.take_up().await.expect("an answer");
         next.push("values", &json!(2)).await.expect("an answer");

@@ -1,4 +1,6 @@
 //! The events of runs, on their way from the worker to any number of readers.
+//!
+//! Knows the store, and of the protocol only the type of its sessions. Knows nothing of requests, and of who drives the run.
 
 mod feed;
 mod hub;

@@ -227,7 +227,7 @@ fn answers(params: &Json) -> Result<Object, CommandError> {
     Ok(answers)
 }
 
-/// The questions of a thread that nobody has answered.
+/// The open questions of a thread.
 async fn unanswered(app: &App, thread: &AnyThread) -> Result<HashSet<String>, CommandError> {
     let mut open = Object::new();
     open_questions(&thread.state(true).await?, &mut open);

@@ -9,7 +9,7 @@ use crate::time::Micros;
 
 /// What is stored of an event beside its number and its method.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Entry {
+pub(super) struct LogEntry {
     /// Set for events that are the only one of their kind in a run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     id: Option<String>,
@@ -23,7 +23,7 @@ pub(super) struct Entry {
     data: Box<RawValue>,
 }
 
-impl Entry {
+impl LogEntry {
     pub(super) fn new(
         id: Option<String>,
         ns: &[String],

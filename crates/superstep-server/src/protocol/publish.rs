@@ -38,7 +38,7 @@ pub(crate) struct Publisher {
 }
 
 impl Publisher {
-    /// Nothing if nobody follows the thread of the run.
+    /// `None` if the thread of the run is not followed.
     pub(crate) async fn open(app: &App, run: &Run) -> Result<Option<Self>, StoreError> {
         if !run.session {
             return Ok(None);

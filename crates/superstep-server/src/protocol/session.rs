@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::entry::Entry;
+use super::entry::LogEntry;
 use super::subscription::Filter;
 use crate::app::{App, stopped};
 use crate::events::{Feed, FeedReader, HEARTBEAT};
@@ -49,7 +49,7 @@ impl Session {
         ns: &[String],
         data: &Json,
     ) -> Result<(), StoreError> {
-        self.feed.push_text(method, Entry::new(id, ns, data)?.to_text()?).await
+        self.feed.push_text(method, LogEntry::new(id, ns, data)?.to_text()?).await
     }
 
     pub(super) async fn flush(&self) -> Result<(), StoreError> {
@@ -138,7 +138,7 @@ impl SessionReader {
                 () = stopped(&mut self.stopping) => return Ok(Next::Stopping),
             };
             let Some(frame) = frame else { return Ok(Next::Stopping) };
-            let entry = Entry::read(&frame)?;
+            let entry = LogEntry::read(&frame)?;
             if self.filter.wants(&frame.event, entry.name.as_deref(), &entry.ns) {
                 self.sent = Instant::now();
                 let text = entry.to_event(&frame);

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use serde_json::Value as Json;
-use superstep::checkpoint::Source;
+use superstep::checkpoint::{Interrupt, Source};
 use superstep::{AnyGraph, AnyThread, RawSnapshot, Request};
 
 use crate::app::App;
@@ -20,8 +20,13 @@ fn by_id(resume: &Json) -> Option<&Object> {
     resume.as_object().filter(|answers| answers.keys().all(is_id))
 }
 
+/// What people are asked. A task that sleeps is no question.
+fn questions(state: &RawSnapshot) -> Vec<&Interrupt> {
+    state.interrupts.iter().filter(|asked| !asked.is_sleep()).collect()
+}
+
 fn ids(state: &RawSnapshot) -> HashSet<&str> {
-    state.interrupts.iter().map(|asked| asked.id.as_str()).collect()
+    questions(state).into_iter().map(|asked| asked.id.as_str()).collect()
 }
 
 /// Takes the answers out of a request that no question waits for: as in the reference, they change nothing.
@@ -74,10 +79,11 @@ pub(super) async fn check(
     let thread = graph.thread(thread);
     let state = thread.state(true).await?;
     let answers = by_id(resume);
-    for question in &state.interrupts {
+    let questions = questions(&state);
+    for question in &questions {
         let answer = match answers {
             Some(answers) => answers.get(question.id.as_str()),
-            None => Some(resume).filter(|_| state.interrupts.len() == 1),
+            None => Some(resume).filter(|_| questions.len() == 1),
         };
         if let Some(answer) = answer {
             superstep::check_answer(question, &answer.clone().into())

@@ -42,7 +42,7 @@ pub(super) async fn execute(app: Arc<App>, claimed: Claimed) {
         }
     };
     let result = result_of(&ended);
-    // Nobody is told of an end that is not stored.
+    // Readers learn of the end of a run after it is stored.
     let told = loop {
         match app.store.finish(&run, ended.clone()).await {
             Ok(true) => {
@@ -55,7 +55,7 @@ pub(super) async fn execute(app: Arc<App>, claimed: Claimed) {
                 break result;
             }
             Ok(false) => {
-                tracing::warn!(run = %run.run_id, "a run was deleted, or ended by somebody else");
+                tracing::warn!(run = %run.run_id, "a run was deleted, or ended by another process");
                 break Some(json!({}));
             }
             Err(error) => {
@@ -267,7 +267,7 @@ async fn roll_back(app: &App, run: &Run, thread: &AnyThread) -> Ended {
     Ended::Deleted { status: None, result: json!({}), thread_too, thread }
 }
 
-/// Where a thread is after a run that did not come to its end.
+/// Where a thread is after a run that did not finish.
 async fn rest(thread: &AnyThread) -> (Option<Json>, Object) {
     match thread.state(true).await {
         Ok(state) => parts(&state),

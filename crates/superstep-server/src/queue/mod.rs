@@ -1,4 +1,7 @@
 //! Runs, from the request to their end.
+//!
+//! Knows the store, the events, and the protocol that publishes them; starts the background tasks of crons and webhooks. Knows
+//! nothing of endpoints.
 
 mod answers;
 mod drive;

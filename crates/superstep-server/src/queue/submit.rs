@@ -1,4 +1,4 @@
-//! Taking runs in. A run is stored before anybody is told of it.
+//! Accepting runs. A run is stored before it is acknowledged.
 
 use serde_json::{Map, Value as Json, json};
 use uuid::Uuid;

@@ -58,10 +58,7 @@ async fn work(app: Weak<App>, wake: Arc<tokio::sync::Notify>) {
                 }
                 continue;
             }
-            Ok(Err(due)) => due.map(|due| {
-                let micros = due.0.saturating_sub(Micros::now().0);
-                Duration::from_micros(u64::try_from(micros).unwrap_or(0).max(1_000))
-            }),
+            Ok(Err(due)) => due.map(|due| Micros::now().until(due).max(Duration::from_millis(1))),
             Err(error) => {
                 tracing::error!(%error, "no run can be taken");
                 Some(STORE_DOWN)

@@ -267,7 +267,7 @@ pub(super) async fn update(
     });
     let changed = state.store.update_cron(&id, change).await?.ok_or_else(|| missing(&id))?;
     if changed.updated_at == seen {
-        return Err(ApiError::conflict("the cron was changed by somebody else; try again"));
+        return Err(ApiError::conflict("the cron was changed by another request; try again"));
     }
     state.cron_wake.notify_one();
     Ok(json(cron_json(&changed)))

@@ -1,9 +1,13 @@
 //! The endpoints, by what they are about.
+//!
+//! The outermost room: knows all others but the server that starts it, and only the server and the gate in front of each
+//! operation (`auth`) know it.
 
 mod assistants;
 mod crons;
 mod docs;
 mod first_states;
+mod inspect;
 mod items;
 mod openapi;
 mod operation;
@@ -46,7 +50,7 @@ fn no_content() -> Response {
     StatusCode::NO_CONTENT.into_response()
 }
 
-/// A page of a list, with the headers that say how to go on.
+/// A page of a list, with the headers that lead to the next one.
 fn page<T>(page: &Page<T>, offset: usize, one: impl Fn(&T) -> ApiResult<Json>) -> Answer {
     let rows = page.rows.iter().map(one).collect::<ApiResult<Vec<_>>>()?;
     let end = offset.saturating_add(rows.len());
@@ -67,6 +71,7 @@ pub(crate) fn operations() -> Vec<Operation> {
         assistants::operations(),
         threads::operations(),
         state::operations(),
+        inspect::operations(),
         runs::operations(),
         streams::operations(),
         thread_stream::operations(),
@@ -100,6 +105,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .layer(DefaultBodyLimit::max(app.body_max))
         .layer(cors())
         .with_state(app)
+        .merge(superstep_studio::router())
 }
 
 /// What is needed to learn that there is no such endpoint.

@@ -42,7 +42,7 @@ impl Resource {
 /// What an operation does with its resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// Shows nothing that belongs to anybody; needs no identity.
+    /// Shows no user's data; needs no identity.
     Open,
     /// Looks at one object.
     Read,

@@ -199,7 +199,7 @@ impl Connection {
                 },
                 Some(event) = waiting.recv() => match event {
                     Some(text) => text,
-                    // A reader cannot go on. The client comes back.
+                    // The reader cannot continue here. The client reconnects.
                     None => return close(socket).await,
                 },
                 () = stopped(&mut stopping) => return close(socket).await,

@@ -163,7 +163,7 @@ fn waiting(feed: Arc<Feed>, guard: CancelOnLeave) -> Response {
                 guard.complete();
                 Some((Ok(Bytes::from(result.to_string())), None))
             }
-            // Another process goes on with the run. The answer breaks off, and the client joins the run there.
+            // Another process continues the run. The response breaks off, and the client joins the run there.
             Ok(None) => {
                 guard.complete();
                 Some((Err(std::io::Error::other("the server stops")), None))
@@ -223,7 +223,7 @@ async fn open(app: &App, run: Run) -> ApiResult<(Run, Option<Active>)> {
             Some(now) if now.status.is_over() => Ok((now, None)),
             Some(now) => {
                 let active = app.active(&now);
-                // It may have ended before it was added, and then nobody would end its feed.
+                // It may have ended before it was added, and then its feed would never end.
                 match app.store.run(Some(&now.thread_id), &now.run_id).await? {
                     Some(now) if !now.status.is_over() => Ok((now, Some(active))),
                     ended => {
@@ -263,7 +263,7 @@ pub(super) async fn join_stateless(state: State, Path(run): Path<String>, query:
     join_run(&state, run, &query).await
 }
 
-/// After which event a reader wants to go on. Nothing if the id is of no use.
+/// The event after which a reader wants to continue. `None` if the id is not valid.
 fn last_event(headers: &HeaderMap, run: &Run) -> Option<Option<u64>> {
     let id = headers.get("last-event-id")?.to_str().unwrap_or_default();
     if matches!(id, "-1" | "0" | "0-0") {

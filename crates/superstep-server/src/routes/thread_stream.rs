@@ -40,7 +40,7 @@ struct Wanted {
     lifecycle: bool,
 }
 
-/// Where a reader goes on: the time of a run in microseconds, and the number of the event it saw last.
+/// Where a reader continues: the time of a run in microseconds, and the number of the event it saw last.
 #[derive(Clone, Copy)]
 struct Place {
     run: i64,
@@ -107,7 +107,7 @@ struct Stream {
     /// Runs that are shown before those that start from now on.
     earlier: VecDeque<(Started, u64)>,
     shown: Option<Shown>,
-    /// The run that was shown last, and how far: it may go on after a pause.
+    /// The run that was shown last, and how far: it may continue after a pause.
     before: Option<(String, u64)>,
     sent: Instant,
 }
@@ -166,7 +166,7 @@ impl Stream {
     async fn end(&mut self) -> Option<Bytes> {
         let shown = self.shown.take()?;
         self.before = Some((shown.run_id.clone(), shown.last));
-        // A run without a result was put back, and goes on later.
+        // A run without a result was put back, and continues later.
         shown.feed.result().await?;
         let data = json!({ "status": "run_done", "run_id": shown.run_id });
         // The last events may be some that are not shown.
@@ -234,7 +234,7 @@ async fn earlier(
     }
 }
 
-/// Where a reader goes on in a run; nothing if it cannot.
+/// Where a reader continues in a run; `None` if it cannot.
 async fn resume(app: &App, run: &Run, place: Option<Place>) -> ApiResult<Option<(Started, u64)>> {
     if run.status == RunStatus::Pending {
         return Ok(None);

@@ -9,6 +9,8 @@
 //! 4. **A run ends once.** [`Store::finish`] with an attempt that is not the current one changes nothing, so that a worker that
 //!    was taken for dead cannot end the run of another one.
 //! 5. **Events of a run have numbers from 1, without gaps, in the order in which they were appended.**
+//!
+//! Knows no other room: what is stored is neither JSON of the API nor a run in memory.
 
 mod crons;
 pub(crate) mod records;

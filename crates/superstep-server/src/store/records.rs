@@ -227,7 +227,7 @@ pub(crate) enum Ended {
         thread_too: bool,
         thread: Option<Box<ThreadEnd>>,
     },
-    /// The process ends; another one goes on with the run.
+    /// The process ends; another one continues the run.
     PutBack,
 }
 

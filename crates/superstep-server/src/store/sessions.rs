@@ -9,7 +9,7 @@ pub(crate) const SESSION_EVENTS_MAX: u64 = 10_000;
 /// One log per thread, across its runs.
 ///
 /// Events have numbers from 1, without gaps, in the order in which they were appended. A number is never used twice while the
-/// thread exists, even after its event was forgotten, because clients go on after the last number they have seen.
+/// thread exists, even after its event was forgotten, because clients continue after the last number they have seen.
 pub(crate) trait SessionLog: Send + Sync + 'static {
     /// Appends events; those that are stored already are ignored, so a batch whose answer was lost can be sent again. Only
     /// the newest [`SESSION_EVENTS_MAX`] are kept.

@@ -23,7 +23,7 @@ pub(crate) struct Webhook {
 }
 
 impl Webhook {
-    /// Nothing if nobody asked for it.
+    /// `None` if the request named no webhook.
     pub(super) fn of(run: &Run, started_at: Micros, ended_at: Micros) -> Option<Self> {
         let url = run.asked("webhook").as_str()?.to_owned();
         let mut values = run.result.clone().unwrap_or_default();

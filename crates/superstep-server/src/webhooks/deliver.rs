@@ -1,14 +1,13 @@
 //! Sending what waits.
 
-use std::pin::pin;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
 
 use serde_json::Value as Json;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 use crate::app::App;
+use crate::due::run_when_due;
 use crate::store::{StoreError, Webhook};
 use crate::time::Micros;
 use crate::wire::webhook_json;
@@ -24,34 +23,12 @@ const TAKEN_SECONDS: f64 = 60.0;
 /// How many are sent at the same time.
 const BATCH: usize = 16;
 
-/// The longest wait: another process may have left some.
-const LOOK_AGAIN: Duration = Duration::from_secs(30);
-
-/// The wait after the store did not answer.
-const TRY_AGAIN: Duration = Duration::from_secs(1);
-
 /// Sends webhooks until the server is gone, or stops.
 pub(crate) async fn run(app: Weak<App>, wake: Arc<Notify>) {
-    loop {
-        let mut woken = pin!(wake.notified());
-        woken.as_mut().enable();
-        let Some(alive) = app.upgrade().filter(|app| !app.is_stopping()) else { return };
-        let now = Micros::now();
-        let wait = match deliver_due(&alive, now).await {
-            Ok(Some(next)) => {
-                let micros = u64::try_from(next.0.saturating_sub(now.0)).unwrap_or(0);
-                Duration::from_micros(micros).min(LOOK_AGAIN)
-            }
-            Ok(None) => LOOK_AGAIN,
-            Err(error) => {
-                tracing::error!(%error, "webhooks could not be sent");
-                TRY_AGAIN
-            }
-        };
-        drop(alive);
-        // Either way it is time to look.
-        drop(tokio::time::timeout(wait, woken).await);
-    }
+    run_when_due(app, wake, "webhooks could not be sent", |app, now| async move {
+        deliver_due(&app, now).await
+    })
+    .await;
 }
 
 /// Sends what is due. Returns when the next webhook is.

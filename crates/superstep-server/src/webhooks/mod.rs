@@ -4,6 +4,8 @@
 //! (a status from 200 to 299) or was refused [`deliver::ATTEMPTS_MAX`] times. It may be received twice: the header
 //! `superstep-webhook-id` is the same then. With a secret, `superstep-signature` is `t=<unix seconds>,v1=<hex>`, where the
 //! second part is the HMAC-SHA256 of `<unix seconds>.<body>`.
+//!
+//! Knows the store, and what a webhook looks like on the wire. Knows nothing of the queue, whose store call adds webhooks.
 
 mod client;
 mod deliver;

@@ -1,8 +1,12 @@
 //! The JSON of the API: what requests hold, and what objects look like. These types do not leave the crate.
+//!
+//! Knows the records of the store, which it shows, and the address of a webhook, which it checks. Knows nothing of how runs are
+//! queued and driven.
 
 mod body;
 mod extract;
 mod objects;
+mod outline;
 mod path;
 mod query;
 mod run_request;
@@ -18,12 +22,13 @@ pub(crate) use objects::{
     ThreadObject, Time, assistant_json, assistant_version_json, cron_json, interrupts_json,
     run_json, select, thread_json, webhook_json,
 };
+pub(crate) use outline::Outline;
 pub(crate) use path::Path;
 pub(crate) use query::Query;
 pub(crate) use run_request::{
     CheckpointArg, Command, IfNotExists, OnDisconnect, RunRequest, as_object, parse_checkpoint,
 };
-pub(crate) use shapes::{Drawing, EventObject, StateObject};
+pub(crate) use shapes::{Drawing, EventObject, LayoutObject, StateObject};
 pub(crate) use stream::{Frames, engine_modes, message_metadata, task_with_metadata};
 pub(crate) use ttl::{TtlArg, ttl_json};
 

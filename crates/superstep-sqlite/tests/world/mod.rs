@@ -91,7 +91,7 @@ pub(crate) fn writes(values: &[(&str, i64)]) -> Vec<TaskWrites> {
     vec![TaskWrites::new(TaskId::from_bytes([1; 16]), "p", writes)]
 }
 
-/// The whole chain of causes, as whoever prints an error shows it.
+/// An error with its whole chain of causes.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

@@ -14,15 +14,15 @@
 //! 5. **A node runs if one of its triggers holds a version it has not seen.** Running marks the versions as seen, also when
 //!    the run is dropped in favour of new input.
 //! 6. **The writes of the tasks that end a superstep and the checkpoint are stored in one transaction.** The writes of
-//!    tasks that end while others go on are stored at once, together with those that end meanwhile; a task that has
+//!    tasks that end while others still run are stored at once, together with those that end meanwhile; a task that has
 //!    started calls which still run has not ended.
 //! 7. **A task whose writes are stored does not run again** in its superstep; one that failed stores no output.
 //! 8. **A question, once asked, ends its task**: nothing the node does afterwards has any effect.
 //! 9. **Ids of tasks and questions depend only on the checkpoint and on the place in the graph**, so they are the same when
 //!    a superstep is run again.
 //! 10. **A thread has one run at a time in a process.** A second one is refused before it reads anything. Of runs in different
-//!     processes, the one that stores first goes on, and the other learns of it at its next commit at the latest.
-//! 11. **A run does not get ahead of the reader of its stream.** No superstep begins and no node goes on from an `await`,
+//!     processes, the one that stores first continues, and the other learns of it at its next commit at the latest.
+//! 11. **A run does not get ahead of the reader of its stream.** No superstep begins and no node continues from an `await`,
 //!     spawned or not, while an event waits to be taken.
 //!
 //! [`plan`](kernel::plan::plan) and [`apply`](kernel::apply::apply) are pure functions of layout and head. `drive`, `open`, `step`, `attempt`
@@ -37,7 +37,8 @@ mod sync;
 mod task;
 mod watch;
 
-pub(crate) use drive::claim::OpenThread;
+pub(crate) use drive::claim::{OpenThread, OwnAnswers};
+pub(crate) use drive::clock::{is_due, too_late};
 pub(crate) use drive::driver::{Finish, How, drive};
 pub(crate) use drive::live::Life;
 pub(crate) use drive::opening::{CommandInput, Input, Opening, Resume, value_input};
@@ -48,15 +49,16 @@ pub(crate) use kernel::join::JoinSpec;
 pub(crate) use kernel::layout::{
     ControlKind, ControlSpec, END, Layout, NodeDef, Reads, START, TASKS, needed_context,
 };
-pub(crate) use outside::snapshot::{Look, Seen, look};
+pub(crate) use outside::snapshot::{Look, ThreadView, look};
 pub(crate) use outside::update::{Change, ChangeValue, UpdateRequest, update};
-pub(crate) use step::attempt::{Ran, TaskFuture, next_attempt, run_watched, started};
+pub(crate) use step::attempt::{TaskFuture, TaskResult, next_attempt, run_watched, started};
 pub(crate) use step::cached::{
     cache_ns, keep as keep_cached, look_up as look_up_cached, missed as missed_cached,
 };
 pub(crate) use step::output::not_an_update;
 pub(crate) use step::superstep::Started;
 pub(crate) use step::superstep::lock;
+pub(crate) use stored::fits::fits_question;
 pub(crate) use stored::ids::node_names;
 pub(crate) use task::calls::Inflight;
 pub(crate) use task::handle::Suspension;
@@ -65,6 +67,8 @@ pub use task::interrupt::Asking;
 pub(crate) use task::probe::Attempt;
 #[cfg(feature = "testing")]
 pub(crate) use task::probe::Way;
+pub(crate) use task::probe::now;
+pub use task::timer::Sleep;
 pub(crate) use watch::emit::cache_key;
 pub(crate) use watch::sink::{Reader, Sink};
 

@@ -15,10 +15,10 @@ use super::{Causes, Code, RunError};
 /// [kind](Self::kind) as well. A stored error has the same texts when it is read back, but not the types.
 #[derive(Clone)]
 pub struct NodeError {
-    inner: Arc<Inner>,
+    inner: Arc<ErrorParts>,
 }
 
-struct Inner {
+struct ErrorParts {
     cause: Cause,
     kind: Cow<'static, str>,
     transient: bool,
@@ -48,11 +48,11 @@ impl NodeError {
     #[must_use]
     pub fn named(self, kind: impl Into<Cow<'static, str>>) -> Self {
         match Arc::try_unwrap(self.inner) {
-            Ok(inner) => Self { inner: Arc::new(Inner { kind: kind.into(), ..inner }) },
+            Ok(inner) => Self { inner: Arc::new(ErrorParts { kind: kind.into(), ..inner }) },
             Err(shared) => {
                 let (transient, code) = (shared.transient, shared.code);
                 let cause = Cause::Shared(Self { inner: shared });
-                Self { inner: Arc::new(Inner { cause, kind: kind.into(), transient, code }) }
+                Self { inner: Arc::new(ErrorParts { cause, kind: kind.into(), transient, code }) }
             }
         }
     }
@@ -100,7 +100,7 @@ impl NodeError {
     }
 
     fn build(cause: Cause, kind: impl Into<Cow<'static, str>>, transient: bool) -> Self {
-        Self { inner: Arc::new(Inner { cause, kind: kind.into(), transient, code: None }) }
+        Self { inner: Arc::new(ErrorParts { cause, kind: kind.into(), transient, code: None }) }
     }
 
     fn text(kind: &'static str, text: String, transient: bool) -> Self {
@@ -113,7 +113,7 @@ impl NodeError {
 
     pub(crate) fn lost_events(node: &str, max: usize) -> Self {
         Self::permanent(format!(
-            "node `{node}` emitted more than {max} events without giving anybody a chance to take them; await something between them, `tokio::task::yield_now` if nothing else"
+            "node `{node}` emitted more than {max} events without giving the reader a chance to take them; await something between them, `tokio::task::yield_now` if nothing else"
         ))
         .named("StreamError")
     }
@@ -140,7 +140,9 @@ impl NodeError {
 
     pub(crate) fn invalid_update(text: String, code: Option<Code>) -> Self {
         let kind = "InvalidUpdateError".into();
-        Self { inner: Arc::new(Inner { cause: Cause::Text(text), kind, transient: false, code }) }
+        Self {
+            inner: Arc::new(ErrorParts { cause: Cause::Text(text), kind, transient: false, code }),
+        }
     }
 
     pub(crate) fn bad_route(kind: &'static str, text: String) -> Self {
@@ -240,7 +242,8 @@ impl<E: Into<Box<dyn StdError + Send + Sync>>> From<E> for NodeError {
                 let kind = run.kind().into_owned();
                 let code = run.code();
                 let transient = run.is_transient();
-                let inner = Inner { cause: Cause::Run(*run), kind: kind.into(), transient, code };
+                let inner =
+                    ErrorParts { cause: Cause::Run(*run), kind: kind.into(), transient, code };
                 return Self { inner: Arc::new(inner) };
             }
             Err(error) => error,

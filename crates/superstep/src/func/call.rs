@@ -13,8 +13,8 @@ use superstep_checkpoint::{
 use tokio::sync::oneshot;
 
 use crate::engine::{
-    Attempt, Inflight, Ran, Started, Suspension, Task, TaskFuture, Write, cache_key, keep_cached,
-    look_up_cached, missed_cached, names, next_attempt, run_watched, started,
+    Attempt, Inflight, Started, Suspension, Task, TaskFuture, TaskResult, Write, cache_key,
+    keep_cached, look_up_cached, missed_cached, names, next_attempt, run_watched, started,
 };
 use crate::engine::{CachePolicy, RetryPolicy, TimeoutPolicy};
 use crate::error::NodeError;
@@ -203,9 +203,9 @@ impl<'a, T: Recordable> Call<'a, T> {
     /// caller is, too.
     async fn run(self, inflight: Inflight) -> Option<Result<T, NodeError>> {
         match self.run_or_replay().await {
-            Ok(Ran::Returned(value)) => Some(Ok(value)),
+            Ok(TaskResult::Returned(value)) => Some(Ok(value)),
             Err(error) => Some(Err(error)),
-            Ok(Ran::Suspended(suspension)) => {
+            Ok(TaskResult::Suspended(suspension)) => {
                 drop(inflight);
                 self.caller.suspend_with(*suspension);
                 None
@@ -213,7 +213,7 @@ impl<'a, T: Recordable> Call<'a, T> {
         }
     }
 
-    async fn run_or_replay(&self) -> Result<Ran<T>, NodeError> {
+    async fn run_or_replay(&self) -> Result<TaskResult<T>, NodeError> {
         self.caller.note_progress();
         let task = self.caller.child(self.name.clone(), self.index);
         let superstep = task.inner.superstep.clone();
@@ -229,7 +229,7 @@ impl<'a, T: Recordable> Call<'a, T> {
         superstep.setting.emitter.task_start(&task, task.step(), &input, &[names::PUSH.into()]);
         if let Some(returned) = returned {
             self.check_args(&task)?;
-            return self.replay(returned).map(Ran::Returned);
+            return self.replay(returned).map(TaskResult::Returned);
         }
         if let Some(error) = failed {
             self.check_args(&task)?;
@@ -241,26 +241,26 @@ impl<'a, T: Recordable> Call<'a, T> {
             self.keep(&task, vec![(names::RETURN, returned.clone())]).await?;
             let writes = [Write::Return(Payload::new(returned.clone()))];
             superstep.setting.emitter.update(&task, None, &writes, true)?;
-            return self.replay(returned).map(Ran::Returned);
+            return self.replay(returned).map(TaskResult::Returned);
         }
-        task.take_room().await;
+        task.take_call_slot().await;
         if let Some(drained) = drained(&task) {
-            task.leave_room();
+            task.leave_call_slot();
             return Ok(drained);
         }
         let ended = self.storable(self.attempts(&task).await);
-        task.leave_room();
+        task.leave_call_slot();
         // A result that cannot be recorded is a failure of the call.
         let ended = ended.and_then(|ran| match ran {
-            Ran::Returned(value) => {
+            TaskResult::Returned(value) => {
                 let returned = to_value(&value).map_err(|e| self.unrecordable("result", &e))?;
-                Ok(Ran::Returned((value, returned)))
+                Ok(TaskResult::Returned((value, returned)))
             }
-            Ran::Suspended(suspension) => Ok(Ran::Suspended(suspension)),
+            TaskResult::Suspended(suspension) => Ok(TaskResult::Suspended(suspension)),
         });
         self.remember(&task, &ended)?;
         match ended {
-            Ok(Ran::Returned((value, returned))) => {
+            Ok(TaskResult::Returned((value, returned))) => {
                 let writes = [Write::Return(Payload::new(value.clone()))];
                 let mut stored = vec![(names::RETURN, returned.clone())];
                 if let Some(answers) = task.answers() {
@@ -275,9 +275,9 @@ impl<'a, T: Recordable> Call<'a, T> {
                 superstep.setting.emitter.update(&task, None, &writes, false)?;
                 superstep.setting.emitter.task_end(&task, task.step(), &writes, None, &[])?;
                 self.caller.note_progress();
-                Ok(Ran::Returned(value))
+                Ok(TaskResult::Returned(value))
             }
-            Ok(Ran::Suspended(suspension)) => {
+            Ok(TaskResult::Suspended(suspension)) => {
                 let questions = &suspension.questions;
                 if !questions.is_empty() {
                     let mut stored = vec![(names::INTERRUPT, Interrupt::list_to(questions))];
@@ -286,7 +286,7 @@ impl<'a, T: Recordable> Call<'a, T> {
                     }
                     self.keep(&task, stored).await?;
                 }
-                Ok(Ran::Suspended(suspension))
+                Ok(TaskResult::Suspended(suspension))
             }
             Err(error) => {
                 superstep.setting.emitter.task_end(&task, task.step(), &[], Some(&error), &[])?;
@@ -297,8 +297,11 @@ impl<'a, T: Recordable> Call<'a, T> {
     }
 
     /// A call whose result cannot be stored has failed: it would have no record.
-    fn storable(&self, ended: Result<Ran<T>, NodeError>) -> Result<Ran<T>, NodeError> {
-        if let Ok(Ran::Returned(value)) = &ended
+    fn storable(
+        &self,
+        ended: Result<TaskResult<T>, NodeError>,
+    ) -> Result<TaskResult<T>, NodeError> {
+        if let Ok(TaskResult::Returned(value)) = &ended
             && let Err(error) = to_value(value).and_then(|value| Blob::from_value(&value))
         {
             let text = format!("call `{}` gave a result that cannot be stored: {error}", self.name);
@@ -360,11 +363,11 @@ impl<'a, T: Recordable> Call<'a, T> {
     fn remember(
         &self,
         task: &Task,
-        ended: &Result<Ran<(T, Value)>, NodeError>,
+        ended: &Result<TaskResult<(T, Value)>, NodeError>,
     ) -> Result<(), NodeError> {
         let returned = match ended {
-            Ok(Ran::Returned((_, returned))) => Some(returned.clone()),
-            Ok(Ran::Suspended(_)) | Err(_) => None,
+            Ok(TaskResult::Returned((_, returned))) => Some(returned.clone()),
+            Ok(TaskResult::Suspended(_)) | Err(_) => None,
         };
         let mut work = task.inner.superstep.work();
         let record = work.records.entry(task.id()).or_default();
@@ -385,7 +388,7 @@ impl<'a, T: Recordable> Call<'a, T> {
         Ok(Some(CacheKey { ns, key }))
     }
 
-    async fn attempts(&self, task: &Task) -> Result<Ran<T>, NodeError> {
+    async fn attempts(&self, task: &Task) -> Result<TaskResult<T>, NodeError> {
         let mut attempt = 1;
         loop {
             task.begin_attempt(attempt);
@@ -441,11 +444,11 @@ impl<'a, T: Recordable> Call<'a, T> {
 ///
 /// A workflow is one superstep, so a drain that completed the superstep would run all remaining
 /// work. A node of a graph makes all its calls, because its superstep completes.
-fn drained<T>(call: &Task) -> Option<Ran<T>> {
+fn drained<T>(call: &Task) -> Option<TaskResult<T>> {
     let setting = &call.inner.superstep.setting;
     let reason = setting.run.control.drain_reason().filter(|_| setting.layout.single)?;
     let suspension = Suspension { drained: Some(reason.to_string()), ..Suspension::default() };
-    Some(Ran::Suspended(Box::new(suspension)))
+    Some(TaskResult::Suspended(Box::new(suspension)))
 }
 
 /// A digest of the arguments, to compare them.

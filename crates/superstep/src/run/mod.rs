@@ -2,6 +2,7 @@
 
 mod any;
 mod driven;
+mod due;
 mod input;
 mod options;
 mod request;
@@ -10,6 +11,7 @@ mod stream;
 mod thread;
 
 pub use any::{AnyEvent, AnyGraph, AnyRun, AnyThread, Request, RunEvents, Schemas, SharedRun};
+pub use due::{DueRun, DueRuns, RunDue};
 pub(crate) use input::InputKind;
 pub use input::{Input, IntoInput};
 pub(crate) use options::{Target, refused_input, run_beside};

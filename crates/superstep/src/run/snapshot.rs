@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::engine::{CheckpointInfo, Seen};
+use crate::engine::{CheckpointInfo, ThreadView};
 use crate::error::RunError;
 
 /// The typed state of a thread at a checkpoint.
@@ -18,7 +18,7 @@ pub struct Snapshot<S> {
 
 impl<S: Send + Sync + 'static> Snapshot<S> {
     /// The typed snapshot, if the state of the graph is an `S`.
-    pub(crate) fn of(seen: Seen) -> Result<Self, RunError> {
+    pub(crate) fn of(seen: ThreadView) -> Result<Self, RunError> {
         let (cells, info) = seen.into_parts();
         let state = cells.downcast().map_err(|_| {
             RunError::Invalid(

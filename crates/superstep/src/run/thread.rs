@@ -15,7 +15,7 @@ use super::input::{Input, IntoInput};
 use super::options::Target;
 use super::request::Run;
 use super::snapshot::Snapshot;
-use crate::engine::{self, Look, Seen, look, node_names};
+use crate::engine::{self, Look, ThreadView, look, node_names};
 use crate::engine::{CheckpointRef, RawSnapshot};
 use crate::engine::{Compiled, Memory};
 use crate::error::RunError;
@@ -242,7 +242,7 @@ impl<S: State, O: Send + 'static> GetState<S, O> {
         self.read().await?.into_raw()
     }
 
-    async fn read(self) -> Result<Seen, RunError> {
+    async fn read(self) -> Result<ThreadView, RunError> {
         let checkpointer = self.thread.checkpointer()?;
         let at = self.thread.reference();
         let (graph, ns) = self.thread.graph_at(&at.ns)?;
@@ -279,7 +279,7 @@ pub struct History<S: State, O = S> {
 
 enum Read {
     Page(Vec<Stored>),
-    Snapshot(Box<Seen>),
+    Snapshot(Box<ThreadView>),
 }
 
 impl<S: State, O> fmt::Debug for History<S, O> {
@@ -333,7 +333,7 @@ impl<S: State, O> History<S, O> {
         }))
     }
 
-    fn poll_seen(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Seen, RunError>>> {
+    fn poll_seen(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<ThreadView, RunError>>> {
         loop {
             if let Some(reading) = &mut self.reading {
                 let Poll::Ready(read) = reading.as_mut().poll(cx) else { return Poll::Pending };

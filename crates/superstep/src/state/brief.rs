@@ -10,28 +10,28 @@ const CHARS_MAX: usize = 80;
 
 /// The beginning of a value as JSON, with `…` where it was cut. A long value costs no more than a short one.
 pub(crate) fn brief<T: Serialize + ?Sized>(value: &T) -> Arc<str> {
-    let mut room = Room { bytes: Vec::new(), is_full: false };
-    let written = serde_json::to_writer(&mut room, value);
-    if let (Err(error), false) = (written, room.is_full) {
+    let mut prefix = Prefix { bytes: Vec::new(), is_full: false };
+    let written = serde_json::to_writer(&mut prefix, value);
+    if let (Err(error), false) = (written, prefix.is_full) {
         return format!("<{error}>").into();
     }
     // A character may have been cut in two.
-    let text = String::from_utf8_lossy(&room.bytes);
+    let text = String::from_utf8_lossy(&prefix.bytes);
     let text = text.trim_end_matches(char::REPLACEMENT_CHARACTER);
     match text.char_indices().nth(CHARS_MAX) {
         Some((end, _)) => format!("{}…", &text[..end]).into(),
-        None if room.is_full => format!("{text}…").into(),
+        None if prefix.is_full => format!("{text}…").into(),
         None => text.into(),
     }
 }
 
 /// Takes as many bytes as can be needed, and refuses the next.
-struct Room {
+struct Prefix {
     bytes: Vec<u8>,
     is_full: bool,
 }
 
-impl Write for Room {
+impl Write for Prefix {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         // A character has four bytes at most.
         let left = (4 * CHARS_MAX + 4).saturating_sub(self.bytes.len());

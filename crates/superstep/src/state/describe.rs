@@ -194,7 +194,7 @@ impl<'de> Deserializer<'de> for Reader<'_> {
         if self.too_deep() {
             return Err(Nothing);
         }
-        visitor.visit_map(Entry { key: Some(""), value: self.inside("additionalProperties") })
+        visitor.visit_map(OneEntry { key: Some(""), value: self.inside("additionalProperties") })
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -218,7 +218,8 @@ impl<'de> Deserializer<'de> for Reader<'_> {
         probe.place.replace(at(field));
         let whole = probe.complete.replace(true);
         let mut properties = self.inside("properties");
-        let read = visitor.visit_map(Entry { key: Some(field), value: properties.inside(field) });
+        let read =
+            visitor.visit_map(OneEntry { key: Some(field), value: properties.inside(field) });
         if probe.complete.get() {
             probe.done.borrow_mut().insert(at(field));
         }
@@ -254,12 +255,12 @@ impl<'de> de::SeqAccess<'de> for One<'_> {
 }
 
 /// A map of one entry.
-struct Entry<'a> {
+struct OneEntry<'a> {
     key: Option<&'a str>,
     value: Reader<'a>,
 }
 
-impl<'de> de::MapAccess<'de> for Entry<'_> {
+impl<'de> de::MapAccess<'de> for OneEntry<'_> {
     type Error = Nothing;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(
@@ -303,15 +304,15 @@ mod tests {
         port: std::num::NonZeroU16,
         /// Does not take the empty text it is offered, which must not hide the fields after it.
         address: std::net::IpAddr,
-        inner: Inner,
+        inner: Nested,
         last: bool,
     }
 
     #[derive(Deserialize)]
     #[expect(dead_code, reason = "only its shape is read")]
-    struct Inner {
+    struct Nested {
         names: Vec<String>,
-        again: Option<Box<Inner>>,
+        again: Option<Box<Nested>>,
         count: i64,
     }
 
@@ -323,6 +324,6 @@ mod tests {
         assert_eq!(property(&["last"])["type"], "boolean", "{schema}");
         assert_eq!(property(&["inner", "count"])["type"], "integer", "{schema}");
         assert_eq!(property(&["inner", "names"])["items"]["type"], "string", "{schema}");
-        assert_eq!(property(&["inner", "again"])["anyOf"][0]["title"], "Inner", "{schema}");
+        assert_eq!(property(&["inner", "again"])["anyOf"][0]["title"], "Nested", "{schema}");
     }
 }

@@ -17,7 +17,7 @@ struct Typed {
     schema: Arc<dyn ErasedSchema>,
 }
 
-const LENT: &str = "nobody looks at a state that is lent out";
+const LENT: &str = "a state that is lent out is not read";
 
 impl fmt::Debug for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -149,7 +149,7 @@ impl Taken {
     }
 }
 
-pub(crate) struct Entry<S> {
+pub(crate) struct ChannelEntry<S> {
     pub(crate) spec: Spec,
     pub(crate) ops: Box<dyn Channel<S>>,
 }
@@ -167,8 +167,10 @@ pub(crate) struct Spec {
 
 /// The channels of a state, in order.
 pub struct Schema<S> {
-    pub(crate) entries: Vec<Entry<S>>,
+    pub(crate) entries: Vec<ChannelEntry<S>>,
     pub(crate) managed: Vec<(Arc<str>, Managed)>,
+    /// The schemas of fields that are states themselves.
+    pub(super) nested: Vec<Arc<dyn Any + Send + Sync>>,
 }
 
 impl<S> fmt::Debug for Schema<S> {
@@ -179,7 +181,7 @@ impl<S> fmt::Debug for Schema<S> {
 
 impl<S> Default for Schema<S> {
     fn default() -> Self {
-        Self { entries: Vec::new(), managed: Vec::new() }
+        Self { entries: Vec::new(), managed: Vec::new(), nested: Vec::new() }
     }
 }
 
@@ -242,7 +244,7 @@ impl<S: State> Schema<S> {
         ops: impl Channel<S> + 'static,
     ) -> &mut Self {
         let spec = Spec { name: name.into(), kind, starts_filled, private: false };
-        self.entries.push(Entry { spec, ops: Box::new(ops) });
+        self.entries.push(ChannelEntry { spec, ops: Box::new(ops) });
         self
     }
 

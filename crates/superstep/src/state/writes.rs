@@ -228,7 +228,7 @@ impl Writes {
     }
 
     /// The same writes with what is data turned into typed writes.
-    pub(crate) fn resolved(mut self, schema: &dyn ErasedSchema) -> Result<Self, Unfit> {
+    pub(crate) fn resolved(mut self, schema: &dyn ErasedSchema) -> Result<Self, UpdateProblem> {
         let data = self.loose.as_mut().map(|loose| std::mem::take(&mut loose.data));
         for data in data.unwrap_or_default() {
             match data {
@@ -242,23 +242,32 @@ impl Writes {
                         }
                     }
                 }
-                other => return Err(Unfit::NoUpdate(other)),
+                other => return Err(UpdateProblem::NotAnUpdate(other)),
             }
         }
         Ok(self)
     }
 
-    fn add_map(&mut self, schema: &dyn ErasedSchema, map: Value) -> Result<(), Unfit> {
-        let fit = |error: Error| Unfit::Problems(error.to_string());
+    fn add_map(&mut self, schema: &dyn ErasedSchema, map: Value) -> Result<(), UpdateProblem> {
+        let fit = |error: Error| UpdateProblem::Problems(error.to_string());
         let (writes, problems) = schema.parse_map(map).map_err(fit)?;
         if !problems.is_empty() {
-            return Err(Unfit::Problems(problems.join("; ")));
+            return Err(UpdateProblem::Problems(problems.join("; ")));
         }
         self.extend(writes);
         Ok(())
     }
 
-    pub(crate) fn extend(&mut self, other: Self) {
+    /// The same writes for a state that has these channels from this position on, as
+    /// [`Schema::nest`](super::Schema::nest) adds them. Writes that are data have names and no positions.
+    #[must_use]
+    pub fn shifted(mut self, by: usize) -> Self {
+        self.list.iter_mut().for_each(|(channel, _)| *channel += by);
+        self
+    }
+
+    /// Adds the writes of another update after these.
+    pub fn extend(&mut self, other: Self) {
         self.list.extend(other.list);
         if let Some(other) = other.loose {
             let loose = self.loose.get_or_insert_default();
@@ -274,9 +283,9 @@ fn is_pair(value: &Value) -> bool {
 
 /// Why data is not an update of a graph.
 #[derive(Debug)]
-pub(crate) enum Unfit {
+pub(crate) enum UpdateProblem {
     /// It is not a map of channels.
-    NoUpdate(Value),
+    NotAnUpdate(Value),
     /// Channels that refuse their value.
     Problems(String),
 }

@@ -47,11 +47,11 @@ use crate::engine::{Run, Way, lock};
 /// ```
 #[derive(Clone, Default)]
 pub struct Journal {
-    inner: Arc<Mutex<Inner>>,
+    inner: Arc<Mutex<JournalEntries>>,
 }
 
 #[derive(Default)]
-struct Inner {
+struct JournalEntries {
     /// A run that is kept weakly keeps its address, so that no two of them are mistaken for one.
     runs: Vec<Weak<Run>>,
     entries: Vec<Ran>,

@@ -1,7 +1,7 @@
 //! Shows that a thread stored in an older format continues where it stopped, and is refused by name
 //! where it cannot.
 //!
-//! It could break because channels had other names then: a node that was to run would be passed over without a word.
+//! It could break because channels had other names then: a node that was to run would be silently skipped.
 
 use superstep::checkpoint::{
     Blob, Checkpointer, Put, SharedMap, Stored, TaskId, TaskWrites, Version,

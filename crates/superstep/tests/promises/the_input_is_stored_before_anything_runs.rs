@@ -1,5 +1,5 @@
 //! The input of a run and the superstep that takes it in are stored in one operation: nothing happens between them that
-//! anybody could see. They are stored before the first node runs, and wherever the run stops before that.
+//! is visible outside. They are stored before the first node runs, and wherever the run stops before that.
 
 use crate::world::{Log, Watched, World, asked, done, log, look, next};
 use superstep::prelude::*;

@@ -115,13 +115,13 @@ impl<'de> Deserialize<'de> for Idle {
 /// Sees what a visitor sees: entries that come twice, in their order, and, with `ENTRIES`, only so many of them.
 #[derive(Debug)]
 #[expect(dead_code, reason = "they are compared as they print")]
-enum Seen<const ENTRIES: usize> {
+enum AnyValue<const ENTRIES: usize> {
     Bytes(Vec<u8>),
     Items(Vec<Value>),
     Entries(Vec<(String, Option<Value>)>),
 }
 
-impl<'de, const ENTRIES: usize> Deserialize<'de> for Seen<ENTRIES> {
+impl<'de, const ENTRIES: usize> Deserialize<'de> for AnyValue<ENTRIES> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(SeenVisitor)
     }
@@ -130,14 +130,14 @@ impl<'de, const ENTRIES: usize> Deserialize<'de> for Seen<ENTRIES> {
 struct SeenVisitor<const ENTRIES: usize>;
 
 impl<'de, const ENTRIES: usize> Visitor<'de> for SeenVisitor<ENTRIES> {
-    type Value = Seen<ENTRIES>;
+    type Value = AnyValue<ENTRIES>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("bytes, items or entries")
     }
 
     fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Self::Value, E> {
-        Ok(Seen::Bytes(bytes.to_vec()))
+        Ok(AnyValue::Bytes(bytes.to_vec()))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
@@ -147,7 +147,7 @@ impl<'de, const ENTRIES: usize> Visitor<'de> for SeenVisitor<ENTRIES> {
         {
             items.push(item);
         }
-        Ok(Seen::Items(items))
+        Ok(AnyValue::Items(items))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
@@ -159,7 +159,7 @@ impl<'de, const ENTRIES: usize> Visitor<'de> for SeenVisitor<ENTRIES> {
             let looks = entries.len() + 1 < ENTRIES;
             entries.push((key, if looks { Some(map.next_value()?) } else { None }));
         }
-        Ok(Seen::Entries(entries))
+        Ok(AnyValue::Entries(entries))
     }
 }
 
@@ -244,7 +244,7 @@ fn assert_all_same(bytes: &[u8], limits: Limits) {
     assert_same!(bytes, limits;
         Idle, Vec<Idle>, BTreeMap<String, Idle>, Lenient<u8>, Vec<Lenient<External>>,
         Vec<Lenient<Plain>>, BTreeMap<String, Lenient<Vec<Lenient<u8>>>>, (Idle, Lenient<String>, u8),
-        Seen<0>, Seen<1>, Seen<2>, Seen<9>, Vec<Seen<1>>, Vec<Seen<9>>,
+        AnyValue<0>, AnyValue<1>, AnyValue<2>, AnyValue<9>, Vec<AnyValue<1>>, Vec<AnyValue<9>>,
         Stubborn<0>, Stubborn<1>, Stubborn<2>, Vec<Stubborn<1>>,
     );
     assert_same!(bytes, limits;

@@ -125,7 +125,7 @@ impl SqliteStore {
         let job: Job = Box::new(move |connection| {
             let done = in_savepoint(connection, call);
             Box::new(move |committed: Result<()>| {
-                // Whoever asked may have left.
+                // The caller may have been dropped.
                 let _ = answer.send(committed.and(done));
             })
         });

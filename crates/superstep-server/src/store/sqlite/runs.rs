@@ -104,7 +104,7 @@ pub(super) fn recover(connection: &Connection, attempts_max: u32) -> Result<usiz
     let mut count = 0;
     for thread in threads_with(connection, &[RunStatus::Running])? {
         let rows = load_thread(connection, &thread)?;
-        // The file belongs to one process, so whoever began them is gone.
+        // The file belongs to one process, so the process that began them is gone.
         let (left, changes) = rules::recover(rows, |_| true, attempts_max, Micros::now());
         apply(connection, &changes)?;
         count += left;

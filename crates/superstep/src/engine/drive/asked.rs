@@ -12,7 +12,7 @@ use crate::engine::kernel::layout::Layout;
 pub(in crate::engine) struct Asked {
     breakpoints: Breakpoints,
     limit: u64,
-    /// Whether graphs inside the first superstep go on from where they were; unknown after it.
+    /// Whether graphs inside the first superstep continue from where they were; unknown after it.
     resuming: Option<bool>,
     /// Finished tasks of the first superstep run again instead of getting their stored writes back.
     replaying: bool,

@@ -1,7 +1,7 @@
-//! The claim on a thread: which run has taken it, and the answers that it, or anybody without the graph, has left there.
+//! The claim on a thread: which run has taken it, and the answers that are stored there, by this run or without the graph.
 
 use superstep_checkpoint::{
-    Blob, Error, Ext, Interrupt, InterruptId, Map, Stored, TaskId, TaskWrites, Value,
+    Alarm, Blob, Error, Ext, Interrupt, InterruptId, Map, Stored, TaskId, TaskWrites, Value,
 };
 
 use crate::engine::drive::control::Durability;
@@ -16,7 +16,7 @@ use crate::error::RunError;
 impl Driver {
     /// Takes the thread for this run, and stores what the run was told in the same step.
     ///
-    /// Whoever looked at the thread at the same time and wants to run it, too, finds that it was taken, and runs nothing.
+    /// Another run that read the thread at the same time finds that it was taken, and runs nothing.
     pub(in crate::engine) async fn claim(
         &mut self,
         mut writes: Vec<TaskWrites>,
@@ -36,8 +36,8 @@ impl Driver {
 
     /// Stores the last writes of a superstep that stops, if this run still has the thread.
     ///
-    /// Another process may have taken the thread meanwhile, and answered what this run is about to report as open. Somebody
-    /// may also have left an answer without running anything; then the run still has the thread.
+    /// Another process may have taken the thread meanwhile, and answered what this run is about to report as open. An answer
+    /// may also have been stored without running anything; then this run still has the thread.
     pub(in crate::engine) async fn put_last_writes(
         &mut self,
         writes: Vec<TaskWrites>,
@@ -47,13 +47,16 @@ impl Driver {
         else {
             return Ok(self.put_writes(writes).await?);
         };
+        let drained = self.setting.run.control.drain_reason().is_some();
         loop {
             let claim = &mut self.pending.claim;
             let known = claim.stored.clone();
             let mut claimed = TaskWrites::new(TaskId::CLAIM, "", Vec::new());
-            if !claim.left.is_empty() {
-                // This run takes them now, so that nobody replaces what a task may have seen.
+            if !claim.left.is_empty() || claim.again.is_some() && !drained {
+                // This run takes them now, so that no answer is replaced that a task may have seen. And what the clock has
+                // answered has come to its end.
                 claim.left.clear();
+                claim.again = claim.again.filter(|_| drained);
                 let blob = claim_of(claim)?;
                 claimed.writes.push((RESUME.into(), blob.clone()));
                 claim.stored = Some(blob);
@@ -151,6 +154,9 @@ fn claim_of(claim: &Claim) -> Result<Blob, superstep_checkpoint::Error> {
         let left = claim.left.iter().map(|id| Value::from(id.as_str())).collect();
         fields.insert("left".into(), Value::List(left));
     }
+    if let Some(again) = claim.again {
+        fields.insert("again".into(), Alarm::path(again).into());
+    }
     Blob::from_value(&Value::Map(fields))
 }
 
@@ -163,7 +169,7 @@ pub(crate) struct OpenThread<'a> {
 }
 
 /// A task of the outermost graph that asks a question itself.
-pub(crate) struct Own {
+pub(crate) struct OwnAnswers {
     pub(crate) task: TaskId,
     pub(crate) path: String,
     /// The answers it has, and how they are stored.
@@ -178,14 +184,14 @@ impl<'a> OpenThread<'a> {
     }
 
     /// The task whose own question this is; nothing if it was asked by a graph or a call inside one, or if that cannot be told.
-    pub(crate) fn own(&self, id: &InterruptId) -> Option<Own> {
+    pub(crate) fn own(&self, id: &InterruptId) -> Option<OwnAnswers> {
         let (task, record) = self.pending.asking(id).find(|(task, record)| {
             let ns = self.namespace(*task, &record.path);
             ns.is_some_and(|ns| ids::interrupt_id(&ns, record.answers().len()) == *id)
         })?;
         let mut writes = self.head.writes.iter();
         let stored = writes.find(|write| write.task == task && &*write.channel == RESUME);
-        Some(Own {
+        Some(OwnAnswers {
             task,
             path: record.path.clone(),
             answers: record.answers().to_vec(),
@@ -198,8 +204,8 @@ impl<'a> OpenThread<'a> {
         self.pending.claim.left.iter().any(|left| left == id.as_str())
     }
 
-    /// The claim on the thread, with one more answer. Whoever takes the thread up at the same time finds it changed. A run
-    /// that has the thread keeps it, and finds the answer when its superstep stops.
+    /// The claim on the thread, with one more answer. A run that takes up the thread at the same time finds it changed. A run
+    /// that already has the thread keeps it, and finds the answer when its superstep stops.
     pub(crate) fn claim_with(
         &self,
         id: &InterruptId,

@@ -3,7 +3,7 @@
 use std::pin::pin;
 use std::sync::Arc;
 
-use superstep_checkpoint::{AnyCheckpointer, Error, Interrupt};
+use superstep_checkpoint::{AnyCheckpointer, Error, Interrupt, Value};
 use tracing::{Instrument, Span};
 
 use crate::engine::drive::asked::Asked;
@@ -19,7 +19,7 @@ use crate::engine::kernel::head::{Head, Write};
 use crate::engine::kernel::join::unfilled;
 use crate::engine::kernel::plan::plan_each;
 use crate::engine::step::entry::Entry;
-use crate::engine::step::superstep::{Gate, Setting, Superstep, lock};
+use crate::engine::step::superstep::{Gate, GraphRun, Superstep, lock};
 use crate::engine::step::tasks::StepEnd;
 use crate::engine::stored::ids;
 use crate::engine::stored::pending::Pending;
@@ -94,7 +94,7 @@ pub(crate) fn on_thread(error: RunError, thread: &str) -> RunError {
 }
 
 pub(in crate::engine) struct Driver {
-    pub(in crate::engine) setting: Arc<Setting>,
+    pub(in crate::engine) setting: Arc<GraphRun>,
     pub(in crate::engine) graph: Arc<Compiled>,
     pub(in crate::engine) caller: Option<Caller>,
     /// What earlier supersteps no longer need, to be used again.
@@ -160,10 +160,10 @@ impl Driver {
         let head = Head::new(&layout);
         let recorder = Recorder::new(&layout);
         let store = graph.store.clone();
-        // Whoever has the thread has the graphs inside it, too.
+        // The claim on a thread covers the graphs inside it.
         let is_inside =
             caller.as_ref().is_some_and(|caller| caller.superstep.setting.checkpointer.is_some());
-        let mut setting = Setting::new(run, layout, checkpointer, ns, parents, emitter, store);
+        let mut setting = GraphRun::new(run, layout, checkpointer, ns, parents, emitter, store);
         let at_end = setting.run.durability == Durability::Exit && !is_inside;
         let at_exit = setting.checkpointer.clone().filter(|_| at_end).map(AtExit::new);
         if let Some(at_exit) = &at_exit {
@@ -214,7 +214,7 @@ impl Driver {
             if let Some(sink) = &self.setting.run.sink {
                 sink.taken().await;
             }
-            // Whoever reads the stream may ask for it because of what was just read.
+            // The reader of the stream may ask for a drain because of an event it just read.
             if let Some(reason) = self.setting.run.control.drain_reason() {
                 return Ok(Stop::Drained(reason));
             }
@@ -265,7 +265,7 @@ impl Driver {
 
     /// What the tasks of the next superstep share.
     pub(in crate::engine) fn superstep(&mut self) -> Arc<Superstep> {
-        // If a task of the one before is still known to somebody, that one stays as it is.
+        // The previous one is reused unless a task of it is still referenced.
         let spare = self.spare.superstep.take().filter(|spare| Arc::strong_count(spare) == 1);
         let mut superstep = spare.unwrap_or_else(|| Superstep::new(self.setting.clone()).into());
         if let Some(next) = Arc::get_mut(&mut superstep) {
@@ -331,6 +331,12 @@ impl Driver {
         Ok(true)
     }
 
+    /// The input of a task, as data.
+    pub(in crate::engine) fn input_of(&self, entry: &Entry) -> Result<Value, RunError> {
+        let (step, stop) = (self.position.step(), self.position.stop());
+        entry.input_value(&self.setting.layout, &self.head, step, stop)
+    }
+
     /// Shows which tasks start, and what those have done that do not. What runs again was shown before.
     fn emit_starts(&self, entries: &[Entry], again: bool) -> Result<(), RunError> {
         if self.setting.run.sink.is_none() {
@@ -340,12 +346,7 @@ impl Driver {
         for entry in entries.iter().filter(shown) {
             let def = &self.setting.layout.nodes[entry.node];
             if !def.hidden && self.setting.emitter.wants_tasks() {
-                let input = entry.input_value(
-                    &self.setting.layout,
-                    &self.head,
-                    self.position.step(),
-                    self.position.stop(),
-                )?;
+                let input = self.input_of(entry)?;
                 self.setting.emitter.task_start(
                     &entry.task,
                     self.position.step(),
@@ -373,7 +374,7 @@ impl Driver {
             if !self.is_nested() || !plain || own {
                 stored = self.store_at_exit().await;
             } else if self.outbox.known_head().is_some() {
-                // What is stored of it would be taken for where it is, should its task not come to its end.
+                // If its task does not finish, the next run would take what is stored for its position.
                 stored = self.store_at_exit().await;
                 lock(&self.setting.run.ended).push(self.position.id());
             }

@@ -23,11 +23,11 @@ static ALIVE: LazyLock<Mutex<HashMap<Key, LiveThread>>> = LazyLock::new(Mutex::d
 
 struct LiveThread {
     since: SystemTime,
-    /// Somebody drives the run. If not, it was dropped, and nodes of it have not noticed yet.
+    /// Whether the run is being polled. If not, it was dropped, and its spawned nodes have not noticed yet.
     driven: bool,
     /// How many of its nodes are polled by the runtime.
     spawned: usize,
-    /// Tells whoever waits for the rest of the run to end.
+    /// Notified when the rest of the run has ended.
     ended: Option<Arc<Notify>>,
 }
 

@@ -17,6 +17,8 @@ use crate::state::{Payload, Writes};
 pub(crate) enum Input {
     /// Go on from where the thread is.
     Nothing,
+    /// As `Nothing`, if a question is due, and else nothing at all.
+    Wake,
     Value(StartValue),
     Command(CommandInput),
 }
@@ -36,7 +38,7 @@ pub(crate) enum Resume {
     One(Value),
     ById(Vec<(InterruptId, Value)>),
     /// An answer that cannot be serialized, and the question it was given for, if it was named.
-    Unfit(Option<InterruptId>, Error),
+    Invalid(Option<InterruptId>, Error),
 }
 
 impl Resume {

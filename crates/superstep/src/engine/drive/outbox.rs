@@ -13,19 +13,19 @@ use tracing::Instrument;
 use crate::engine::drive::at_exit::{AtExit, Left};
 use crate::engine::drive::control::Durability;
 use crate::engine::step::futures::Saving;
-use crate::engine::step::superstep::{Gate, Setting, Superstep};
+use crate::engine::step::superstep::{Gate, GraphRun, Superstep};
 use crate::engine::watch::span;
 
 /// The storage of one graph, as the run that drives it sees it.
 pub(in crate::engine) struct Outbox {
-    setting: Arc<Setting>,
+    setting: Arc<GraphRun>,
     /// The superstep of the task that the graph runs in. What the graph has done must not outlive it.
     around: Option<Arc<Superstep>>,
     /// The checkpoint that was stored last, which the next one continues.
     stored: Option<CheckpointId>,
     /// The head of the thread, as far as is known here.
     known_head: Option<CheckpointId>,
-    /// Nobody else takes up what this graph works on: this run has stored something on the thread.
+    /// No other run takes up what this graph works on: this run has stored something on the thread.
     owns: bool,
     /// A checkpoint that was made but, storing only at the end, not stored.
     dirty: bool,
@@ -41,7 +41,7 @@ pub(in crate::engine) struct Outbox {
 
 impl Outbox {
     pub(in crate::engine) fn new(
-        setting: Arc<Setting>,
+        setting: Arc<GraphRun>,
         around: Option<Arc<Superstep>>,
         at_exit: Option<AtExit>,
         owns: bool,
@@ -97,7 +97,7 @@ impl Outbox {
         self.background.is_some()
     }
 
-    /// Hands what is being stored to whoever polls it along with the tasks.
+    /// Takes the storage operation in progress, to be polled along with the tasks.
     pub(in crate::engine) fn lend_saving(&mut self) -> Option<Saving> {
         self.background.take()
     }

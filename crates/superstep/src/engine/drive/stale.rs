@@ -1,4 +1,4 @@
-//! Whether a thread that another version of the graph stored can go on with this one.
+//! Whether a thread that another version of the graph stored can continue with this one.
 
 use superstep_checkpoint::wire::{JoinName, JoinValue};
 

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_late_changes_nothing_and_the_last_one_ends_the_round() {
+    fn a_late_source_changes_nothing_and_the_last_one_ends_the_round() {
         let mut two = join(4, 2);
         assert!(two.arrive(0) && !two.is_available());
         assert!(two.arrive(3) && two.is_available() && two.consume());

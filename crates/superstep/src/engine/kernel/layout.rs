@@ -69,7 +69,7 @@ pub(crate) struct NodeDef {
     pub(crate) options: NodeOptions,
     /// The node that runs when this one has finally failed.
     pub(crate) handler: Option<usize>,
-    /// Makes the output of a task that has finally failed, if the superstep is to go on.
+    /// Makes the output of a task that has finally failed, if the superstep is to continue.
     pub(crate) collector: Option<Arc<dyn Node>>,
     /// Not shown in streams.
     pub(crate) hidden: bool,

@@ -21,7 +21,7 @@ use crate::engine::outside::view::{
     CheckpointInfo, CheckpointRef, RawSnapshot, SubgraphState, TaskSnapshot,
 };
 use crate::engine::step::entry::Entry;
-use crate::engine::step::superstep::{Setting, Superstep};
+use crate::engine::step::superstep::{GraphRun, Superstep};
 use crate::engine::stored::ids;
 use crate::engine::stored::pending::Pending;
 use crate::engine::stored::record::Recorder;
@@ -46,11 +46,11 @@ pub(crate) fn look(
     look: Look,
     at: CheckpointRef,
     stored: Option<Stored>,
-) -> BoxFuture<Result<Seen, RunError>> {
+) -> BoxFuture<Result<ThreadView, RunError>> {
     Box::pin(async move {
         let layout = look.graph.layout.clone();
         let Some(stored) = stored else {
-            return Ok(Seen { head: Head::new(&layout), info: nothing(at), layout });
+            return Ok(ThreadView { head: Head::new(&layout), info: nothing(at), layout });
         };
         let mut recorder = Recorder::new(&layout);
         let mut head = recorder.load(&layout, &stored, &look.checkpointer).await?;
@@ -89,7 +89,7 @@ pub(crate) fn look(
             tasks,
             interrupts,
         };
-        Ok(Seen { head, info, layout })
+        Ok(ThreadView { head, info, layout })
     })
 }
 
@@ -275,7 +275,7 @@ pub(in crate::engine) fn quiet_superstep(
     let keys = layout.shown.clone().into();
     let emitter =
         Arc::new(Emitter { run: run.clone(), layout: layout.clone(), ns: ns.clone(), keys });
-    let setting = Setting::new(run, layout, Some(checkpointer), ns, around, emitter, None);
+    let setting = GraphRun::new(run, layout, Some(checkpointer), ns, around, emitter, None);
     let mut superstep = Superstep::new(Arc::new(setting));
     superstep.begin(checkpoint, step, i64::MAX);
     Arc::new(superstep)
@@ -369,13 +369,13 @@ fn is_empty(value: &Value) -> bool {
 }
 
 /// What a look has found.
-pub(crate) struct Seen {
+pub(crate) struct ThreadView {
     head: Head,
     info: CheckpointInfo,
     layout: Arc<Layout>,
 }
 
-impl Seen {
+impl ThreadView {
     /// With the values as data.
     pub(crate) fn into_raw(self) -> Result<RawSnapshot, RunError> {
         let values = match self.info.metadata {

@@ -17,7 +17,9 @@ use crate::engine::kernel::apply::{Actor, Applied, apply};
 use crate::engine::kernel::compiled::Compiled;
 use crate::engine::kernel::head::Head;
 use crate::engine::kernel::layout::{END, START};
+use crate::engine::kernel::plan::plan;
 use crate::engine::outside::snapshot::{DryRun, quiet_superstep};
+use crate::engine::step::entry::Entry;
 use crate::engine::step::superstep::Superstep;
 use crate::engine::stored::pending::Pending;
 use crate::engine::stored::record::Recorder;
@@ -172,6 +174,15 @@ impl<'a> Updater<'a> {
             step: self.step(),
         };
         quiet_superstep(self.graph, self.checkpointer.clone(), place)
+    }
+
+    /// The tasks that are due, in a superstep that runs none of them.
+    fn planned(&mut self) -> (Arc<Superstep>, Vec<Entry>) {
+        let superstep = self.quiet_superstep();
+        self.head.updated = None;
+        let planned = plan(&self.graph.layout, &self.head).into_iter();
+        let entries = planned.map(|planned| Entry::new(&superstep, planned)).collect();
+        (superstep, entries)
     }
 
     async fn superstep(self, mut changes: Vec<Change>) -> Result<CheckpointId, RunError> {

@@ -55,7 +55,7 @@ pub(crate) struct Job {
     pub(crate) failure: Option<Arc<Failure>>,
     pub(crate) timeout: Option<TimeoutPolicy>,
     /// An empty list for its writes.
-    pub(crate) room: Vec<Write>,
+    pub(crate) write_buffer: Vec<Write>,
 }
 
 /// A task and the state it works on.
@@ -129,11 +129,11 @@ impl Job {
             Ok(future) => run_watched(future, &task, None).await,
         };
         let ended = match ran {
-            Ok(Ran::Returned(output)) => match self.ended(output) {
+            Ok(TaskResult::Returned(output)) => match self.ended(output) {
                 Ended::Now(ended) => ended,
                 Ended::Later(ended) => ended.await,
             },
-            Ok(Ran::Suspended(_)) => Err(NodeError::permanent(format!(
+            Ok(TaskResult::Suspended(_)) => Err(NodeError::permanent(format!(
                 "what collects the failures of node `{}` cannot ask; use `on_error` for that",
                 task.name()
             ))),
@@ -158,8 +158,8 @@ impl Job {
         let watched = Attempt::begins(&self.held.task, self.def().hidden);
         let ended = {
             let ended = match self.ran().await {
-                Ok(Ran::Returned(output)) => self.ended(output),
-                Ok(Ran::Suspended(suspension)) => match *suspension {
+                Ok(TaskResult::Returned(output)) => self.ended(output),
+                Ok(TaskResult::Suspended(suspension)) => match *suspension {
                     Suspension { refused: None, command: Some(output), .. } => self.ended(*output),
                     other => Ended::Now(Ok(End::Suspended(Box::new(other)))),
                 },
@@ -175,7 +175,7 @@ impl Job {
     }
 
     /// Runs the node once.
-    async fn ran(&self) -> Result<Ran<Output>, NodeError> {
+    async fn ran(&self) -> Result<TaskResult<Output>, NodeError> {
         let (task, def) = (&self.held.task, self.def());
         let call = Invocation {
             task,
@@ -198,7 +198,7 @@ impl Job {
             return Ended::Now(Ok(End::ForParent(Box::new(output))));
         }
         let Held { task, row, .. } = &mut self.held;
-        match writes_of(task, self.node, row, output, std::mem::take(&mut self.room)) {
+        match writes_of(task, self.node, row, output, std::mem::take(&mut self.write_buffer)) {
             Ok(Written::Now(writes)) => Ended::Now(done(task, writes)),
             Ok(Written::Later(writes)) => Ended::Later(Box::pin(async {
                 match writes.await {
@@ -280,7 +280,7 @@ fn retry_after(
 /// The future of a node or of a recorded call.
 pub(crate) type TaskFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, NodeError>> + Send + 'a>>;
 
-pub(crate) enum Ran<T> {
+pub(crate) enum TaskResult<T> {
     Returned(T),
     Suspended(Box<Suspension>),
 }
@@ -290,7 +290,7 @@ async fn run_spawned<T: Send + 'static>(
     future: BoxFuture<Result<T, NodeError>>,
     task: &Task,
     timeout: Option<TimeoutPolicy>,
-) -> Result<Ran<T>, NodeError> {
+) -> Result<TaskResult<T>, NodeError> {
     let watched = Watched { future: Some(future), task: task.clone(), span: span::task(task) };
     let run = &task.inner.superstep.setting.run;
     let turn = Turn::new(run.sink.clone());
@@ -310,7 +310,7 @@ pub(crate) async fn run_watched<T>(
     future: TaskFuture<'_, T>,
     task: &Task,
     timeout: Option<TimeoutPolicy>,
-) -> Result<Ran<T>, NodeError> {
+) -> Result<TaskResult<T>, NodeError> {
     let watched = Watched { future: Some(future), task, span: span::task(task) };
     match timeout {
         None => watched.await,
@@ -327,8 +327,8 @@ impl<T> Drop for AbortOnDrop<T> {
     }
 }
 
-/// A node that the runtime polls and not the run. It goes on only when the run may, so that it does not get ahead of the
-/// reader of the stream.
+/// A node that the runtime polls and not the run. It continues only when the run may, so that it does not get ahead of
+/// the reader of the stream.
 struct Spawned<T> {
     watched: Watched<'static, T, Task>,
     turn: Turn,
@@ -337,7 +337,7 @@ struct Spawned<T> {
 }
 
 impl<T> Future for Spawned<T> {
-    type Output = Result<Ran<T>, NodeError>;
+    type Output = Result<TaskResult<T>, NodeError>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
@@ -354,7 +354,7 @@ struct Watched<'a, T, K> {
 }
 
 impl<T, K: Borrow<Task> + Unpin> Future for Watched<'_, T, K> {
-    type Output = Result<Ran<T>, NodeError>;
+    type Output = Result<TaskResult<T>, NodeError>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
@@ -367,7 +367,7 @@ impl<T, K: Borrow<Task> + Unpin> Future for Watched<'_, T, K> {
         match polled {
             _ if over => {
                 this.future = None;
-                Poll::Ready(Ok(Ran::Suspended(Box::new(task.take_suspension()))))
+                Poll::Ready(Ok(TaskResult::Suspended(Box::new(task.take_suspension()))))
             }
             Err(panic) => {
                 this.future = None;
@@ -382,9 +382,11 @@ impl<T, K: Borrow<Task> + Unpin> Future for Watched<'_, T, K> {
                 this.future = None;
                 let asked = task.inner.handover.is_stopped();
                 if asked {
-                    return Poll::Ready(Ok(Ran::Suspended(Box::new(task.take_suspension()))));
+                    return Poll::Ready(Ok(TaskResult::Suspended(Box::new(
+                        task.take_suspension(),
+                    ))));
                 }
-                Poll::Ready(ended.map(Ran::Returned))
+                Poll::Ready(ended.map(TaskResult::Returned))
             }
             Ok(Poll::Pending) => {
                 // Something may have happened on another thread between the poll and this.

@@ -21,12 +21,7 @@ impl Driver {
     fn cache_key(&self, entry: &Entry) -> Result<Option<(AnyCache, CacheKey)>, RunError> {
         let policy = self.setting.layout.nodes[entry.node].options.cache.as_ref();
         let (Some(policy), Some(cache)) = (policy, self.setting.cache()) else { return Ok(None) };
-        let input = entry.input_value(
-            &self.setting.layout,
-            &self.head,
-            self.position.step(),
-            self.position.stop(),
-        )?;
+        let input = self.input_of(entry)?;
         let key = catch_unwind(AssertUnwindSafe(|| emit::cache_key(&input, policy)));
         let key = key.map_err(|panic| {
             let text = format!("in the key of its cache: {}", panic_text(&*panic));
@@ -161,7 +156,7 @@ pub(crate) fn missed(error: Error, key: &CacheKey, strict: bool) -> Result<(), R
         return Err(RunError::Cache(Arc::new(error)));
     }
     let error: &(dyn std::error::Error + 'static) = &error;
-    tracing::warn!(error, ns = key.ns.join("/"), "the cache failed; going on without it");
+    tracing::warn!(error, ns = key.ns.join("/"), "the cache failed; continuing without it");
     Ok(())
 }
 

@@ -233,7 +233,7 @@ impl Entry {
             start,
             failure: self.failure.clone(),
             timeout: self.timeout.as_deref().copied(),
-            room: Vec::new(),
+            write_buffer: Vec::new(),
         }
     }
 }

@@ -10,7 +10,7 @@ use futures_util::stream::FuturesUnordered;
 use superstep_checkpoint::{Error, TaskWrites};
 
 use crate::engine::step::attempt::End;
-use crate::engine::step::superstep::{Setting, Superstep};
+use crate::engine::step::superstep::{GraphRun, Superstep};
 use crate::engine::task::handle::Task;
 use crate::error::RunError;
 use crate::node::BoxFuture;
@@ -178,7 +178,7 @@ impl Futures {
         if ended.is_empty() {
             return false;
         }
-        let Setting { checkpointer: Some(checkpointer), run, ns, flushes, .. } =
+        let GraphRun { checkpointer: Some(checkpointer), run, ns, flushes, .. } =
             &*superstep.setting
         else {
             return false;

@@ -11,11 +11,11 @@ use superstep_checkpoint::Blob;
 use crate::engine::kernel::fold::{Undos, fold_writes, overwrite_counts_alone};
 use crate::engine::kernel::head::{Mark, Packet, Write};
 use crate::engine::kernel::layout::{END, NodeDef, START};
-use crate::engine::step::attempt::{Ran, run_watched};
+use crate::engine::step::attempt::{TaskResult, run_watched};
 use crate::engine::task::handle::{Suspension, Task};
 use crate::error::{Code, NodeError, nearest, panic_text};
 use crate::node::{BoxFuture, Goto, Output, RouteContext, Router, Routes};
-use crate::state::{Row, Unfit, WriteValue, Writes};
+use crate::state::{Row, UpdateProblem, WriteValue, Writes};
 
 /// Why a task whose node has returned has no writes: one of its routers failed, or asked something.
 pub(crate) enum Unwritten {
@@ -47,8 +47,8 @@ pub(crate) fn writes_of<'a>(
     let def = &layout.nodes[node];
     if output.writes.is_unchecked() {
         output.writes = output.writes.resolved(&*layout.schema).map_err(|unfit| match unfit {
-            Unfit::NoUpdate(found) => not_an_update(task.name(), &found),
-            Unfit::Problems(text) => NodeError::invalid_update(text, None),
+            UpdateProblem::NotAnUpdate(found) => not_an_update(task.name(), &found),
+            UpdateProblem::Problems(text) => NodeError::invalid_update(text, None),
         })?;
     }
     refuse_unknown(task, &output)?;
@@ -184,10 +184,10 @@ fn follow(task: &Task, routes: Routes, writes: &mut Vec<Write>) -> Result<(), No
     Ok(())
 }
 
-/// What routers look at: the state with the writes of their node applied, and nobody else's.
+/// What routers look at: the state with the writes of their own node applied, and no other writes.
 ///
-/// If nobody else holds the state, the writes are made in place and taken back afterwards; a superstep with one task then
-/// costs what it writes, not what the state holds.
+/// If there is no other reference to the state, the writes are made in place and taken back afterwards; a superstep with one
+/// task then costs what it writes, not what the state holds.
 enum RoutedState<'a> {
     InPlace(Tried<'a>),
     Own(Row),
@@ -216,7 +216,7 @@ impl<'a> RoutedState<'a> {
     }
 }
 
-/// Writes that are taken back, also when whoever looks at them is dropped.
+/// Writes that are taken back on drop.
 struct Tried<'a> {
     row: &'a mut Row,
     taken: Undos,
@@ -253,8 +253,8 @@ async fn await_router(
     let caught = AssertUnwindSafe(future).catch_unwind();
     let future = Box::pin(async { caught.await.map_err(|panic| router_panicked(task, &*panic))? });
     match run_watched(future, task, None).await? {
-        Ran::Returned(routes) => Ok(routes),
-        Ran::Suspended(suspension) => Err(Unwritten::Suspended(suspension)),
+        TaskResult::Returned(routes) => Ok(routes),
+        TaskResult::Suspended(suspension) => Err(Unwritten::Suspended(suspension)),
     }
 }
 

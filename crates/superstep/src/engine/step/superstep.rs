@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
+use std::time::SystemTime;
 
 use superstep_checkpoint::{
-    AnyCache, AnyCheckpointer, AnyStore, CheckpointId, TaskId, TaskWrites, Value,
+    AnyCache, AnyCheckpointer, AnyStore, CheckpointId, InterruptId, TaskId, TaskWrites, Value,
 };
 use tokio::sync::{Notify, Semaphore};
 
@@ -18,7 +19,7 @@ use crate::node::BoxFuture;
 use crate::state::Row;
 
 /// What all supersteps of one graph in one run have in common.
-pub(crate) struct Setting {
+pub(crate) struct GraphRun {
     pub(crate) run: Arc<Run>,
     pub(crate) layout: Arc<Layout>,
     /// Where this graph stores, if it does.
@@ -30,7 +31,7 @@ pub(crate) struct Setting {
     /// The checkpoints of the graphs around this one, by namespace.
     pub(crate) around: Arc<BTreeMap<String, CheckpointId>>,
     /// How many recorded calls may run at the same time, if there is a limit.
-    pub(crate) room: Option<Arc<Semaphore>>,
+    pub(crate) call_slots: Option<Arc<Semaphore>>,
     pub(crate) emitter: Arc<Emitter>,
     /// The run's long-term memory, or the graph's own if the run has none.
     pub(crate) store: Option<AnyStore>,
@@ -38,11 +39,11 @@ pub(crate) struct Setting {
     pub(crate) stores: bool,
     /// Whether what is not stored as it happens is stored meanwhile.
     pub(crate) flushes: bool,
-    /// Wakes whoever drives the graph.
+    /// Wakes the task that polls the run.
     waker: Mutex<Option<Waker>>,
 }
 
-impl Setting {
+impl GraphRun {
     pub(crate) fn new(
         run: Arc<Run>,
         layout: Arc<Layout>,
@@ -58,7 +59,7 @@ impl Setting {
             Durability::Sync | Durability::Exit => checkpointer,
         };
         Self {
-            room: run.max_concurrency.map(|room| Arc::new(Semaphore::new(room.max(1)))),
+            call_slots: run.max_concurrency.map(|slots| Arc::new(Semaphore::new(slots.max(1)))),
             store: run.store.clone().or(store),
             stores: run.durability == Durability::Sync,
             flushes: run.durability == Durability::Async && checkpointer.is_some(),
@@ -96,11 +97,11 @@ impl Setting {
 
 /// One superstep of a graph, as its tasks see it.
 pub(crate) struct Superstep {
-    pub(crate) setting: Arc<Setting>,
+    pub(crate) setting: Arc<GraphRun>,
     pub(crate) checkpoint: CheckpointId,
     pub(crate) number: i64,
     pub(crate) stop: i64,
-    /// Whether graphs that are called in this superstep go on from where they were; unknown after the first one.
+    /// Whether graphs that are called in this superstep continue from where they were; unknown after the first one.
     pub(crate) resuming: Option<bool>,
     /// The checkpoint of this superstep, or of one around it, was made from outside, and not by a run.
     pub(crate) touched: bool,
@@ -158,6 +159,8 @@ pub(crate) struct Started {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Record {
     pub(crate) answers: Vec<Value>,
+    /// When questions of the task are due.
+    pub(crate) due: Vec<(InterruptId, SystemTime)>,
     pub(crate) returned: Option<Value>,
     /// How the task failed, as it was stored.
     pub(crate) error: Option<String>,
@@ -166,7 +169,7 @@ pub(crate) struct Record {
 }
 
 impl Superstep {
-    pub(crate) fn new(setting: Arc<Setting>) -> Self {
+    pub(crate) fn new(setting: Arc<GraphRun>) -> Self {
         Self {
             setting,
             checkpoint: CheckpointId::from_bytes([0; 16]),
@@ -239,7 +242,7 @@ impl Gate {
     }
 }
 
-/// A lock that outlives a panic of whoever held it: what it guards is valid after every statement.
+/// Locks a mutex, also after a panic while it was held: what it guards is valid after every statement.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -62,8 +62,8 @@ impl Driver {
 
     /// The task that runs, if it is the only one.
     ///
-    /// A superstep with a time limit may be given up with its task and all that the task has. And while something is being
-    /// stored, a task must not go on past a failure of that.
+    /// A superstep with a time limit may be given up with its task and all that the task has. And while a storage operation
+    /// is in progress, a task must not continue past its failure.
     fn lone(&self, entries: &[Entry]) -> Option<usize> {
         let mut waiting = waiting(entries);
         let first = waiting.next()?;
@@ -76,7 +76,7 @@ impl Driver {
         let row = self.head.row.take();
         let mut job = entries[at].job(at, &self.setting.layout, &self.head.controls, row);
         job.held.lent = true;
-        job.room = std::mem::take(&mut self.spare.writes);
+        job.write_buffer = std::mem::take(&mut self.spare.writes);
         job
     }
 
@@ -209,7 +209,7 @@ impl Driver {
         }
     }
 
-    /// Shows what a task has written to whoever listens, and the failure it was made of, if any.
+    /// Emits what a task has written, and the failure it was made of, if any.
     fn show_done(
         &self,
         entry: &Entry,
@@ -289,7 +289,9 @@ impl Driver {
             let (node, arg) = (task.inner.name.clone(), entry.brief_arg());
             RunError::Node { node, task: task.id(), arg, error }
         });
+        let alarm = self.alarm(&questions)?;
         self.store(futures, task, encoded?);
+        self.store_alarm(futures, task, alarm);
         if !self.setting.layout.nodes[entry.node].hidden {
             self.setting.emitter.interrupted(&self.head, &questions);
             self.setting.emitter.task_end(task, self.position.step(), &[], None, &questions)?;
@@ -310,6 +312,17 @@ impl Driver {
         }
     }
 
+    /// Sees that an alarm is stored in one operation with the question of this task.
+    fn store_alarm(&mut self, futures: &mut Futures, task: &Task, alarm: Option<TaskWrites>) {
+        match (alarm, self.setting.run.durability) {
+            (Some(alarm), Durability::Sync | Durability::Async) => {
+                futures.batch.push((task.clone(), alarm));
+            }
+            (Some(alarm), Durability::Exit) => self.outbox.add(alarm),
+            (None, _) => {}
+        }
+    }
+
     /// Drops what runs, and takes back what it was given. What has ended is kept, and what is being stored is still stored.
     fn drop_tasks(&mut self, superstep: &Superstep, mut futures: Futures) -> Set<Saved> {
         self.outbox.add_all(&mut futures.take_ended());
@@ -324,11 +337,11 @@ impl Driver {
         saves
     }
 
-    /// The end of a superstep when storage has failed, or somebody else has the thread.
+    /// Ends a superstep when storage has failed, or another run has taken the thread.
     ///
-    /// What is being stored is waited for, so that nobody finds half of it later. A thread that somebody else has is left
-    /// alone; otherwise what has finished is stored if that is possible now, unless everything has: what completes a superstep
-    /// is stored with its checkpoint or not at all.
+    /// Waits for a storage operation in progress, so that it is not left half done. A thread that another run has taken is
+    /// left alone. Otherwise the writes of finished tasks are stored if that is possible now, unless all tasks have finished:
+    /// the writes that complete a superstep are stored with its checkpoint or not at all.
     async fn give_up(
         &mut self,
         superstep: &Superstep,

@@ -3,6 +3,7 @@
 //!
 //! Calls no checkpointer. Knows nothing of the loop, of streams, or of looks from outside.
 
+pub(in crate::engine) mod fits;
 pub(in crate::engine) mod ids;
 pub(in crate::engine) mod old;
 pub(in crate::engine) mod pending;

@@ -249,7 +249,7 @@ impl Recorder {
         }
     }
 
-    /// Leaves a note of which version was really seen, for whoever reads the checkpoint.
+    /// Records which version was really seen, for readers of the checkpoint.
     fn note_bump(&mut self, at: usize, before: u64, after: u64) {
         let name = self.names[at].clone();
         let mut bumps = self.seen.get(BUMPS).cloned().unwrap_or_else(SharedMap::new_sync);
@@ -391,7 +391,7 @@ impl Recorder {
     }
 }
 
-/// Steps and versions are counted up from what is stored, and are never as great as this unless somebody has damaged it.
+/// Steps and versions are counted up from what is stored. Only damaged ones are as great as this.
 const COUNT_MAX: i64 = i64::MAX / 2;
 
 /// Refuses a checkpoint whose step cannot be followed by others.

@@ -24,7 +24,7 @@ impl Task {
 
     /// The place for the next graph that this task calls with this input, and whether an earlier attempt has called it.
     ///
-    /// A further attempt goes on with a graph that it calls with the same input; with another input it is another call.
+    /// A further attempt continues a graph that it calls with the same input; with another input it is another call.
     pub(crate) fn next_subgraph(&self, input: &StartValue) -> (Arc<str>, bool) {
         let mut scratch = self.scratch();
         let call = scratch.subgraphs;
@@ -74,18 +74,18 @@ impl Task {
         Some(NodeError::from_stored(error))
     }
 
-    /// Lets the call go on when there is room for it. A call that makes calls itself takes up no room.
-    pub(crate) async fn take_room(&self) {
-        let Some(room) = &self.inner.superstep.setting.room else { return };
+    /// Waits for a free call slot. A call that makes calls itself holds none.
+    pub(crate) async fn take_call_slot(&self) {
+        let Some(slots) = &self.inner.superstep.setting.call_slots else { return };
         if let Some(caller) = &self.inner.caller {
-            caller.leave_room();
+            caller.leave_call_slot();
         }
-        if let Ok(permit) = room.clone().acquire_owned().await {
+        if let Ok(permit) = slots.clone().acquire_owned().await {
             self.scratch().permit = Some(permit);
         }
     }
 
-    pub(crate) fn leave_room(&self) {
+    pub(crate) fn leave_call_slot(&self) {
         if let Some(mut scratch) = self.noted() {
             scratch.permit = None;
         }

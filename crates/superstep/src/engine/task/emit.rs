@@ -60,13 +60,13 @@ impl Task {
         if let Err(Full) = sink.emit(&self.inner.emitted, &self.outer_ns(), data)
             && !self.inner.lost_events.swap(true, Ordering::AcqRel)
         {
-            tracing::warn!(node = %self.inner.name, "a node emits more than anybody can take");
+            tracing::warn!(node = %self.inner.name, "a node emits events faster than they are taken");
             // It may be something that the node has started and not the node itself that emits.
             self.inner.handover.wake();
         }
     }
 
-    /// Whether events were dropped because nobody had a chance to take them.
+    /// Whether events were dropped because the reader had no chance to take them.
     pub(crate) fn has_lost_events(&self) -> bool {
         self.inner.lost_events.load(Ordering::Acquire)
     }

@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::time::SystemTime;
 
 use serde::de::DeserializeOwned;
-use superstep_checkpoint::{AnyStore, CheckpointId, Interrupt, TaskId, Value, from_value};
+use superstep_checkpoint::{
+    AnyStore, CheckpointId, Interrupt, InterruptId, TaskId, Value, from_value,
+};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
@@ -23,10 +26,10 @@ use crate::state::Row;
 #[doc(alias = "Runtime")]
 #[derive(Clone)]
 pub struct Task {
-    pub(crate) inner: Arc<Inner>,
+    pub(crate) inner: Arc<TaskInner>,
 }
 
-pub(crate) struct Inner {
+pub(crate) struct TaskInner {
     pub(crate) superstep: Arc<Superstep>,
     pub(crate) name: Arc<str>,
     /// What makes the id of the task.
@@ -81,16 +84,20 @@ pub(in crate::engine) struct Scratch {
     pub(in crate::engine) answers: Vec<Value>,
     pub(in crate::engine) asked: usize,
     pub(in crate::engine) suspension: Suspension,
+    /// The due times of questions that are stored for the task.
+    pub(in crate::engine) stored_due: Vec<(InterruptId, SystemTime)>,
+    /// Those that were decided in this run, in whichever attempt.
+    pub(in crate::engine) decided_due: Vec<(InterruptId, SystemTime)>,
     pub(super) calls: usize,
     /// How many graphs this attempt has called.
     pub(super) subgraphs: usize,
     /// The graphs that were called in all attempts, each with the number of the call in its attempt.
     pub(super) called: Vec<(usize, StartValue)>,
-    /// When the task last showed progress, if anybody wants to know.
+    /// When the task last showed progress, if it has an idle timeout.
     progress: Option<Instant>,
     /// What a workflow saved when it last ran.
     previous: Option<Value>,
-    /// The room a recorded call takes up among those that may run at the same time.
+    /// The slot that a recorded call holds while it runs.
     pub(super) permit: Option<OwnedSemaphorePermit>,
     /// Answers that were used in this attempt.
     pub(in crate::engine) used: usize,
@@ -103,7 +110,7 @@ pub(in crate::engine) struct Scratch {
 pub(crate) struct Suspension {
     pub(crate) questions: Vec<Interrupt>,
     pub(crate) drained: Option<String>,
-    /// A question or an answer was not taken. Whoever runs the thread is told, past all retries and error handlers.
+    /// A question or an answer was not taken. The run fails with it, past all retries and error handlers.
     pub(crate) refused: Option<Refusal>,
     /// A graph that the task called gave a command for the graph of the task.
     pub(crate) command: Option<Box<Output>>,
@@ -113,7 +120,7 @@ pub(crate) struct Suspension {
 pub(crate) enum Refusal {
     /// The answer is not what the node takes; the text says why. The question stays open.
     Answer(String),
-    /// The question cannot be kept, so nobody could ever answer it.
+    /// The question cannot be stored, so it could never be answered.
     Question { node: Arc<str>, task: TaskId, error: NodeError },
 }
 
@@ -124,7 +131,7 @@ impl Task {
         identity: Identity,
         caller: Option<Task>,
     ) -> Self {
-        let inner = Inner {
+        let inner = TaskInner {
             superstep,
             name,
             identity,

@@ -1,4 +1,4 @@
-//! How a task tells whoever drives it that it has stopped.
+//! How a task tells its driver that it has stopped.
 //!
 //! The tests include this file a second time, with the locks of a model checker, so it uses nothing of the crate but
 //! `crate::engine::sync`.
@@ -64,7 +64,7 @@ impl Handover {
             Some(known) if known.will_wake(driver) => None,
             known => known.replace(driver.clone()),
         };
-        // Read under the lock, and after the driver is known: whoever stops the task later wakes it.
+        // Read under the lock, and after the driver is known: a later stop wakes it.
         let over = self.is_stopped() && state.inflight == 0;
         drop(state);
         drop(before);

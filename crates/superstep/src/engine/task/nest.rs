@@ -96,10 +96,10 @@ impl Task {
         std::future::pending().await
     }
 
-    /// Whether this is the first time that anybody runs this task.
+    /// Whether no run has executed this task before.
     ///
-    /// Its id comes from the checkpoint its superstep began from. If this run made and stored that one, nobody else was here
-    /// before; whoever takes the thread from this run and comes here first makes it fail when it stores.
+    /// Its id comes from the checkpoint its superstep began from. If this run made and stored that checkpoint, no other run
+    /// was here before. If another run has taken the thread since and comes here first, this one fails when it stores.
     fn is_first(&self) -> bool {
         let Superstep { setting, resuming, .. } = &*self.inner.superstep;
         let mut callers = std::iter::successors(Some(self), |task| task.inner.caller.as_ref());

@@ -1,6 +1,9 @@
 //! Where tests look at tasks and bend their course. Without the feature `testing` nothing happens here.
 
-use crate::engine::step::attempt::{End, Ran};
+use std::time::SystemTime;
+
+use crate::engine::drive::run::Context;
+use crate::engine::step::attempt::{End, TaskResult};
 use crate::engine::task::handle::Task;
 use crate::error::NodeError;
 
@@ -22,11 +25,11 @@ impl Way {
     }
 }
 
-impl<T> From<&Result<Ran<T>, NodeError>> for Way {
-    fn from(ended: &Result<Ran<T>, NodeError>) -> Self {
+impl<T> From<&Result<TaskResult<T>, NodeError>> for Way {
+    fn from(ended: &Result<TaskResult<T>, NodeError>) -> Self {
         match ended {
-            Ok(Ran::Returned(_)) => Self::Returned,
-            Ok(Ran::Suspended(_)) => Self::Stopped,
+            Ok(TaskResult::Returned(_)) => Self::Returned,
+            Ok(TaskResult::Suspended(_)) => Self::Stopped,
             Err(_) => Self::Failed,
         }
     }
@@ -70,6 +73,16 @@ impl Attempt {
             tokio::time::sleep(order.delay(task)).await;
         }
     }
+}
+
+/// The time, or that of the clock which a test has put into the context.
+pub(crate) fn now(context: &Context) -> SystemTime {
+    #[cfg(feature = "testing")]
+    if let Some(clock) = context.get::<crate::testing::Clock>() {
+        return clock.now();
+    }
+    let _ = context;
+    SystemTime::now()
 }
 
 /// A random number, or one that a test has chosen.

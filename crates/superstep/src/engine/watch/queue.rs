@@ -12,7 +12,7 @@ use crate::engine::sync::{Mutex, lock};
 
 /// Events on their way to one reader.
 ///
-/// Writers may write at any time, and wait with [`taken`](Self::taken) before they go on. Whether there is something to take,
+/// Writers may write at any time, and wait with [`taken`](Self::taken) before they continue. Whether there is something to take,
 /// who waits for it and who waits for it to be taken is decided under one lock, so that nobody waits for what has happened.
 pub(crate) struct Queue<T> {
     state: Mutex<State<T>>,
@@ -32,7 +32,7 @@ struct State<T> {
 }
 
 impl<T> State<T> {
-    /// Whether writers may go on.
+    /// Whether writers may continue.
     fn is_taken(&self) -> bool {
         self.closed || (self.wanted && self.events.is_empty())
     }
@@ -99,7 +99,7 @@ impl<T> Queue<T> {
         event
     }
 
-    /// The next event. If there is none, lets the writers go on, and has the reader woken at the next event.
+    /// The next event. If there is none, lets the writers continue, and wakes the reader at the next event.
     pub(crate) fn poll_next(&self, cx: &mut Context<'_>) -> Poll<T> {
         let mut state = lock(&self.state);
         if let Some(event) = state.events.pop_front() {

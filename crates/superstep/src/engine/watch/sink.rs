@@ -21,7 +21,7 @@ pub(crate) const EMITTED_MAX: usize = 100_000;
 
 /// Where events go until the reader of the stream takes them.
 ///
-/// The run goes on only when the queue is empty and the reader asks for more, so it never runs ahead of its reader. Spawned
+/// The run continues only when the queue is empty and the reader asks for more, so it never runs ahead of its reader. Spawned
 /// nodes, which the run does not poll, wait for the same; see [`Turn`].
 pub(crate) struct Sink {
     modes: u16,
@@ -102,7 +102,7 @@ fn event(ns: &str, data: Data) -> Event {
     Event { ns, data }
 }
 
-/// A task has emitted more than anybody could have taken.
+/// A task has emitted more events than the reader had a chance to take.
 pub(crate) struct Full;
 
 /// How many events a task has emitted since the reader last found none.
@@ -112,7 +112,7 @@ pub(crate) struct Emitted {
     count: usize,
 }
 
-/// The end of a sink from which events are taken. When it is dropped, nobody waits for them to be taken any more.
+/// The end of a sink from which events are taken. When it is dropped, writers no longer wait for events to be taken.
 pub(crate) struct Reader(Arc<Sink>);
 
 impl Reader {
@@ -124,7 +124,7 @@ impl Reader {
         self.0.queue.pop()
     }
 
-    /// The next event. If there is none, the run may go on.
+    /// The next event. If there is none, the run may continue.
     pub(crate) fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Event> {
         self.0.queue.poll_next(cx)
     }
@@ -141,7 +141,7 @@ thread_local! {
     static POLLED: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Lets a spawned node, which the run does not poll, go on only when the run may.
+/// Lets a spawned node, which the run does not poll, continue only when the run may.
 pub(crate) struct Turn {
     sink: Option<Arc<Sink>>,
     place: Place,

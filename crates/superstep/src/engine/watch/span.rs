@@ -1,7 +1,7 @@
 //! What an operator can follow: one span for a run, a superstep, a task and a commit.
 //!
-//! Whoever installs no subscriber pays a look at a static for each. Fields that cost something are filled in only if
-//! somebody takes the span.
+//! Without a subscriber, each costs one read of a static. Fields that cost something are filled in only if the span is
+//! enabled.
 
 use std::future::poll_fn;
 use std::pin::Pin;

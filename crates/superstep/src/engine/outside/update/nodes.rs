@@ -10,7 +10,6 @@ use crate::engine::drive::barrier::apply_error;
 use crate::engine::kernel::apply::{Actor, Applied, apply};
 use crate::engine::kernel::head::{Head, Mark, Write};
 use crate::engine::kernel::layout::{ControlKind, START};
-use crate::engine::kernel::plan::plan;
 use crate::engine::step::entry::Entry;
 use crate::engine::step::output::{Unwritten, Written, writes_of};
 use crate::engine::step::superstep::Superstep;
@@ -34,12 +33,7 @@ impl Updater<'_> {
         changes: Vec<Change>,
     ) -> Result<CheckpointId, RunError> {
         let layout = self.graph.layout.clone();
-        let superstep = self.quiet_superstep();
-        self.head.updated = None;
-        let entries: Vec<Entry> = plan(&layout, &self.head)
-            .into_iter()
-            .map(|planned| Entry::new(&superstep, planned))
-            .collect();
+        let (superstep, entries) = self.planned();
         let placed = self.place(&superstep, &entries, changes)?;
         let is_planned = |node: usize| entries.iter().any(|entry| entry.node == node);
         let mut tasks = Vec::new();

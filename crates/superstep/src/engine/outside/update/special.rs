@@ -10,8 +10,6 @@ use crate::engine::drive::barrier::apply_error;
 use crate::engine::kernel::apply::{Actor, Applied, apply};
 use crate::engine::kernel::head::{StartValue, Write};
 use crate::engine::kernel::layout::ControlKind;
-use crate::engine::kernel::plan::plan;
-use crate::engine::step::entry::Entry;
 use crate::error::RunError;
 use crate::node::Target;
 use crate::state::Payload;
@@ -23,12 +21,7 @@ impl Updater<'_> {
             return Err(invalid("the end of the graph takes no values; update as a node"));
         }
         let layout = self.graph.layout.clone();
-        let superstep = self.quiet_superstep();
-        self.head.updated = None;
-        let entries: Vec<Entry> = plan(&layout, &self.head)
-            .into_iter()
-            .map(|planned| Entry::new(&superstep, planned))
-            .collect();
+        let (_, entries) = self.planned();
         let mut tasks = Vec::new();
         for entry in entries {
             let finished = entry.finished(&self.pending)?;

@@ -26,6 +26,7 @@ mod settings;
 mod settings_file;
 mod store;
 mod tenant;
+mod threads;
 mod time;
 mod webhooks;
 mod wire;

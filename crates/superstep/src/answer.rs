@@ -122,16 +122,6 @@ pub async fn replace_answer(
     store.await
 }
 
-/// Whether an answer fits the [schema](Interrupt::response_schema) of a question, before anything is stored. Only the common
-/// keywords of JSON Schema are looked at; a question without a schema takes any answer.
-///
-/// # Errors
-/// Why the answer does not fit, or cannot be serialized.
-pub fn check_answer(question: &Interrupt, answer: impl Serialize) -> Result<(), String> {
-    let answer = to_value(&answer).map_err(|error| error.to_string())?;
-    fits_question(question, &answer)
-}
-
 /// A thread, the questions that are open on it, and an answer to one of them.
 struct Asked {
     checkpointer: AnyCheckpointer,
@@ -193,6 +183,15 @@ impl Asked {
         let (task, path) = (stored.task, stored.path.clone());
         Ok(Some(OwnAnswers { task, path, answers, stored: Some(stored.value.clone()) }))
     }
+}
+
+/// Checks an answer against the schema that its question came with, as [`answer`] does. Nothing is stored.
+///
+/// # Errors
+/// [`RunError::Resume`] if the answer does not fit.
+pub fn check_answer(question: &Interrupt, answer: &Value) -> Result<(), RunError> {
+    fits_question(question, answer)
+        .map_err(|message| RunError::Resume { message, pending: Vec::new() })
 }
 
 fn in_time(question: &Interrupt) -> Result<(), String> {

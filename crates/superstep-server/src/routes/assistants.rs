@@ -11,6 +11,7 @@ use crate::app::App;
 use crate::error::{ApiError, ApiResult};
 use crate::store::{self, Assistant, ListQuery, Made, Page};
 use crate::tenant::id_of;
+use crate::threads;
 use crate::time::Micros;
 use crate::wire::{
     AssistantObject, AssistantVersionObject, Body, Drawing, Keyed, LayoutObject, Object, Path,
@@ -47,7 +48,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .summary("Delete an assistant")
             .query::<bool>("delete_threads", "Delete its threads, too")
             .no_content()
-            .refuses([400, 404, 501]),
+            .refuses([400, 404]),
         post("/assistants/{assistant_id}/versions", kind, Action::Search, versions)
             .summary("List the versions of an assistant, newest first")
             .json::<Versions>()
@@ -166,7 +167,7 @@ pub(super) async fn create(
     };
     let made = match state.create(asked, store::Create::Assistant(assistant)).await? {
         Ok(Made::Assistant(made)) => made,
-        Ok(_) => return Err(ApiError::not_implemented("what was made")),
+        Ok(_) => return Err(Made::unexpected().into()),
         Err(kept) => Ok(kept.row()?),
     };
     match made {
@@ -224,10 +225,10 @@ impl Search {
     fn to_query(&self) -> ApiResult<ListQuery> {
         let mut equal = Vec::new();
         equal.extend(self.graph_id.clone().map(|graph| ("graph_id", vec![graph])));
-        equal.extend(self.name.clone().map(|name| ("name", vec![name])));
         let known = ["assistant_id", "created_at", "updated_at", "name", "graph_id"];
         Ok(ListQuery {
             metadata: self.metadata.clone(),
+            name: self.name.clone(),
             equal,
             sort_by: column(self.sort_by.as_deref(), &known, "created_at")?,
             descending: self.sort_order != Some(Order::Asc),
@@ -329,14 +330,16 @@ pub(super) async fn remove(
     query: Query,
 ) -> Answer {
     let id = to_change(&state, &caller, &id).await?;
-    if query.flag("delete_threads")? {
-        return Err(ApiError::not_implemented("`delete_threads`"));
-    }
+    let with_threads = query.flag("delete_threads")?;
     if state.is_default(id_of(&id)) {
         let id = id_of(&id);
         return Err(ApiError::bad_request(format!(
             "the assistant `{id}` belongs to its graph and cannot be deleted"
         )));
+    }
+    by_id(&state, &caller, id_of(&id)).await?;
+    if with_threads {
+        threads::remove_of_assistant(&state, &caller, &id).await?;
     }
     match state.store.delete_assistant(&id).await? {
         true => Ok(no_content()),

@@ -59,6 +59,13 @@ pub(crate) enum Made {
     Runs(Vec<Admitted>),
 }
 
+impl Made {
+    /// The store has made something else than it was told to.
+    pub(crate) fn unexpected() -> StoreError {
+        StoreError("what was made is not what was asked for".to_owned())
+    }
+}
+
 /// What came of a request with an idempotency key.
 #[derive(Clone, Debug)]
 pub(crate) enum Once {

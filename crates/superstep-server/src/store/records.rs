@@ -65,6 +65,27 @@ words! {
     OnCompletion { Delete = "delete", Keep = "keep", }
 }
 
+words! {
+    /// What becomes of a thread that expires: it is deleted, or only its latest state is kept.
+    OnExpiry { Delete = "delete", KeepLatest = "keep_latest", }
+}
+
+/// How long a thread is kept after it was last used.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Ttl {
+    pub(crate) minutes: f64,
+    pub(crate) on_expiry: OnExpiry,
+    /// When the thread was last used, if it has expired since.
+    pub(crate) done_at: Option<Micros>,
+}
+
+impl Ttl {
+    /// When a thread expires that was last used at this time.
+    pub(crate) fn expires_at(self, used: Micros) -> Micros {
+        used.plus_seconds(self.minutes * 60.0)
+    }
+}
+
 impl RunStatus {
     pub(crate) fn is_over(self) -> bool {
         !matches!(self, Self::Pending | Self::Running)
@@ -106,6 +127,9 @@ pub(crate) struct Thread {
     /// The questions that were answered since the thread was last given input.
     #[serde(default)]
     pub(crate) answered: Vec<String>,
+    /// Without one it is kept until it is deleted.
+    #[serde(default)]
+    pub(crate) ttl: Option<Ttl>,
 }
 
 impl Thread {
@@ -128,6 +152,7 @@ impl Thread {
             error: Json::Null,
             session: false,
             answered: Vec::new(),
+            ttl: None,
         }
     }
 }

@@ -94,7 +94,8 @@ async fn a_second_answer_is_refused_and_changes_nothing() {
     );
     let refused = [&a, &b].map(|answered| answered.status == StatusCode::CONFLICT);
     assert!(refused[0] != refused[1], "one of them: {} {}", a.text, b.text);
-    let late = answer(&world, &thread, "approval", yes.clone()).await;
+    let late =
+        answer(&world, &thread, "approval", json!({ "resume": { id.as_str(): "no" } })).await;
     assert_eq!(late.status, StatusCode::CONFLICT, "{}", late.text);
     assert!(late.text.contains(&id), "{}", late.text);
     let runs = world.get(&format!("/threads/{thread}/runs")).await.json();

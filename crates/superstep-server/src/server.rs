@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use serde_json::{Value as Json, json};
 use superstep::checkpoint::{AnyCheckpointer, AnyStore, MemorySaver, MemoryStore};
 use superstep::{AnyGraph, RunError};
 use superstep_sqlite::SqliteSaver;
@@ -16,9 +17,9 @@ use tokio::sync::{Notify, Semaphore, watch};
 use crate::app::{App, default_assistant};
 use crate::events::Hub;
 use crate::metrics::Metrics;
-use crate::queue::Workers;
+use crate::queue::{self, Workers};
 use crate::settings::Settings;
-use crate::store::{Assistant, SqliteStore, Store, StoreError};
+use crate::store::{Assistant, ListQuery, SqliteStore, Store, StoreError};
 use crate::time::Micros;
 use crate::webhooks;
 
@@ -120,6 +121,7 @@ pub struct Server {
     streams_max: usize,
     api_keys: Vec<String>,
     webhooks: webhooks::Policy,
+    first_run: Option<(String, Json)>,
 }
 
 impl fmt::Debug for Server {
@@ -147,12 +149,19 @@ impl Server {
             streams_max: 20_000,
             api_keys: Vec::new(),
             webhooks: webhooks::Policy::default(),
+            first_run: None,
         }
     }
 
     /// Serves a graph under this name. Its checkpointer and its long-term memory are replaced by those of the server.
     pub fn graph(mut self, name: impl Into<String>, graph: impl Into<AnyGraph>) -> Self {
         self.graphs.push((name.into(), graph.into()));
+        self
+    }
+
+    /// Runs this graph once with this input if the database has no thread yet, so that there is something to look at.
+    pub fn first_run(mut self, graph: impl Into<String>, input: Json) -> Self {
+        self.first_run = Some((graph.into(), input));
         self
     }
 
@@ -294,9 +303,30 @@ impl Server {
             api_keys: self.api_keys,
             stopping: watch::Sender::new(false),
         });
+        if let Some((graph, input)) = self.first_run {
+            begin(&app, &graph, input).await?;
+        }
         let workers = Workers::start(&app, self.workers);
         Ok(Running { app, workers })
     }
+}
+
+/// Stores the first run of a database without threads.
+async fn begin(app: &Arc<App>, graph: &str, input: Json) -> Result<(), ServerError> {
+    if app.store.count_threads(ListQuery::default()).await? > 0 {
+        return Ok(());
+    }
+    let failed = |error: String| {
+        ServerError::Setup(format!("the first run, of `{graph}`, cannot be started: {error}"))
+    };
+    let request = json!({
+        "assistant_id": graph, "input": input, "if_not_exists": "create", "stream_resumable": true,
+        "stream_mode": ["tasks", "updates", "custom"],
+    });
+    let request = serde_json::from_value(request).map_err(|error| failed(error.to_string()))?;
+    let thread = uuid::Uuid::now_v7().to_string();
+    let run = queue::submit(app, Some(&thread), request).await;
+    run.map(drop).map_err(|error| failed(error.detail))
 }
 
 async fn open(

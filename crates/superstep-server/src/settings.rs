@@ -114,6 +114,7 @@ pub(crate) fn greeting(address: SocketAddr, graphs: &[String]) -> String {
     let graphs = graphs.join(", ");
     format!(
         "Listening on http://{address} with the graphs {graphs}\n\
+         \n  Studio:     http://{address}/studio/\
          \n  curl:       curl -s http://{address}/runs/wait -H 'content-type: application/json' \
          -d '{{\"assistant_id\": \"{graph}\", \"input\": {{}}}}'\
          \n  Python:     get_client(url=\"http://{address}\").runs.wait(None, \"{graph}\", input={{}})\

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use superstep_checkpoint::{Blob, Error, Value};
 
 use super::State;
-use super::schema::{Channel, ChannelError, Entry, Schema, Taken};
+use super::schema::{Channel, ChannelEntry, ChannelError, Schema, Taken};
 use super::writes::Payload;
 
 impl<S: State> Schema<S> {
@@ -24,7 +24,7 @@ impl<S: State> Schema<S> {
         let inner = Arc::new(inner);
         for (at, entry) in inner.entries.iter().enumerate() {
             let ops = Nested { schema: inner.clone(), at, get, get_mut };
-            self.entries.push(Entry { spec: entry.spec.clone(), ops: Box::new(ops) });
+            self.entries.push(ChannelEntry { spec: entry.spec.clone(), ops: Box::new(ops) });
         }
         self.managed.extend(inner.managed.iter().cloned());
         self.nested.push(inner);

@@ -79,14 +79,15 @@ export class Refused extends Error {
   }
 }
 
-/** A request to an endpoint that the stock client does not know. */
-export async function own<T>(path: string, query: Record<string, string | number | undefined> = {}): Promise<T> {
+/** A request to an endpoint, or with a field, that the stock client does not know. */
+export async function own<T>(path: string, query: Record<string, string | number | undefined> = {}, body?: object): Promise<T> {
   const url = new URL(server + path);
   for (const [name, value] of Object.entries(query)) {
     if (value !== undefined) url.searchParams.set(name, String(value));
   }
   const headers: Record<string, string> = key.peek() ? { "x-api-key": key.peek() } : {};
-  const response = await watched(url, { headers });
+  if (body) headers["content-type"] = "application/json";
+  const response = await watched(url, { headers, ...(body ? { method: "POST", body: JSON.stringify(body) } : {}) });
   const text = await response.text();
   if (!response.ok) throw new Refused(response.status, detail(text));
   return JSON.parse(text) as T;

@@ -29,6 +29,8 @@ pub(crate) struct App {
     pub(crate) wake: Arc<Notify>,
     /// Tells what fires crons that one of them may be due earlier.
     pub(crate) cron_wake: Arc<Notify>,
+    /// Tells what deletes expired threads that one of them will expire.
+    pub(crate) expiry_wake: Arc<Notify>,
     /// Tells what sends webhooks that there may be one.
     pub(crate) webhook_wake: Arc<Notify>,
     pub(crate) webhooks: webhooks::Client,
@@ -65,6 +67,14 @@ impl App {
         self.wake.notify_waiters();
         self.cron_wake.notify_waiters();
         self.webhook_wake.notify_waiters();
+        self.expiry_wake.notify_waiters();
+    }
+
+    /// A thread was stored that may expire.
+    pub(crate) fn threads_expire(&self, thread: &Thread) {
+        if thread.ttl.is_some() {
+            self.expiry_wake.notify_one();
+        }
     }
 
     /// A place for an answer that waits for a run. It is asked for before the run is created.

@@ -57,10 +57,6 @@ impl ApiError {
         Self::new(StatusCode::TOO_MANY_REQUESTS, detail)
     }
 
-    pub(crate) fn not_implemented(what: &str) -> Self {
-        Self::new(StatusCode::NOT_IMPLEMENTED, format!("{what} is not implemented by this server"))
-    }
-
     pub(crate) fn no_thread(id: &str) -> Self {
         Self::not_found(format!("there is no thread `{id}`; create it with POST /threads"))
     }

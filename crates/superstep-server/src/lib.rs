@@ -22,6 +22,7 @@ mod routes;
 mod server;
 mod settings;
 mod store;
+mod threads;
 mod time;
 mod webhooks;
 mod wire;

@@ -294,6 +294,7 @@ impl Server {
             wake: Arc::new(Notify::new()),
             cron_wake: Arc::new(Notify::new()),
             webhook_wake: Arc::new(Notify::new()),
+            expiry_wake: Arc::new(Notify::new()),
             webhooks,
             pending_max: self.pending_max,
             body_max: self.body_max,

@@ -185,6 +185,15 @@ impl Asked {
     }
 }
 
+/// Checks an answer against the schema that its question came with, as [`answer`] does. Nothing is stored.
+///
+/// # Errors
+/// [`RunError::Resume`] if the answer does not fit.
+pub fn check_answer(question: &Interrupt, answer: &Value) -> Result<(), RunError> {
+    fits_question(question, answer)
+        .map_err(|message| RunError::Resume { message, pending: Vec::new() })
+}
+
 fn in_time(question: &Interrupt) -> Result<(), String> {
     if is_due(question, SystemTime::now()) { Err(too_late(&question.id)) } else { Ok(()) }
 }

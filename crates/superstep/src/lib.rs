@@ -132,7 +132,7 @@ pub mod checkpoint {
     pub use superstep_checkpoint::*;
 }
 
-pub use answer::{answer, replace_answer};
+pub use answer::{answer, check_answer, replace_answer};
 pub use engine::{Asking, CheckpointIds, Sleep, Task};
 pub use engine::{BreakAt, CachePolicy, Memory, RetryPolicy, TimeoutPolicy};
 pub use engine::{

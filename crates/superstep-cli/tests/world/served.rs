@@ -15,12 +15,25 @@ pub(crate) struct Served {
 impl Served {
     /// A server on this file, which only clients with the key get into if there is one.
     pub(crate) fn start(db: &Path, api_key: Option<&str>) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_superstep"));
-        command.args(["--db", &format!("sqlite:{}", db.display())]);
-        command.args(["serve", "--listen", "127.0.0.1:0"]);
+        let mut command = Self::command(&format!("sqlite:{}", db.display()));
         if let Some(key) = api_key {
             command.args(["--api-key", key]);
         }
+        Self::spawn(command)
+    }
+
+    /// A server on this database.
+    pub(crate) fn start_on(db: &str) -> Self {
+        Self::spawn(Self::command(db))
+    }
+
+    fn command(db: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_superstep"));
+        command.args(["--db", db, "serve", "--listen", "127.0.0.1:0"]);
+        command
+    }
+
+    fn spawn(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).spawn().expect("the server starts");
         let out = child.stdout.take().expect("its output");
         let first = BufReader::new(out).lines().next().expect("a line").expect("text");

@@ -19,6 +19,9 @@ const SPILL: usize = 256;
 /// How many events a reader takes at a time, and holds while it stalls.
 const PAGE: usize = 32;
 
+/// What the log says when a checkpoint is on its way to storage. Readers are not shown it.
+pub(crate) const BARRIER: &str = ":barrier";
+
 /// An event, as it is sent.
 pub(crate) type Frame = Stored;
 
@@ -81,6 +84,11 @@ impl Feed {
         }
         self.grown.send_modify(|length| length.shown = last);
         Ok(())
+    }
+
+    /// What an earlier attempt has stored.
+    pub(crate) async fn stored(&self) -> Result<Vec<Stored>, StoreError> {
+        self.log.all().await
     }
 
     /// The number of the last event that is shown.
@@ -185,6 +193,9 @@ impl FeedReader {
         loop {
             if let Some(frame) = self.page.pop_front() {
                 self.after = frame.seq;
+                if frame.event == BARRIER {
+                    continue;
+                }
                 return Ok(Some(frame));
             }
             let after = self.after;

@@ -45,6 +45,19 @@ impl Log {
         }
     }
 
+    /// All events, oldest first.
+    pub(super) async fn all(&self) -> Result<Vec<Stored>, StoreError> {
+        let mut all: Vec<Stored> = Vec::new();
+        loop {
+            let last = all.last().map_or(0, |event| event.seq);
+            let page = self.after(last, PAGE).await?;
+            if page.is_empty() {
+                return Ok(all);
+            }
+            all.extend(page);
+        }
+    }
+
     /// The number of the last event.
     pub(super) async fn last(&self) -> Result<u64, StoreError> {
         let run = match &self.of {

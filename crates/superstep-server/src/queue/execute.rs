@@ -6,11 +6,13 @@ use std::time::Duration;
 use serde_json::{Map, Value as Json, json};
 use superstep::checkpoint::{AnyCheckpointer, Interrupt, MemorySaver};
 use superstep::{
-    AnyEvent, AnyGraph, AnyThread, BreakAt, Durability, Mode, Outcome, RawSnapshot, Request,
-    RunError, SubgraphState,
+    AnyGraph, AnyThread, BreakAt, Durability, Mode, Outcome, RawSnapshot, Request, RunError,
+    SubgraphState,
 };
-use tokio::time::Instant;
 
+use super::answers::keep_expected;
+use super::drive::{Tell, drive};
+use super::takeover::{Told, catch_up};
 use crate::app::{App, SHUTDOWN, cancel_reason};
 use crate::events::{Active, Feed};
 use crate::protocol::{MODES, Publisher, publish_failure};
@@ -18,21 +20,19 @@ use crate::store::records::ThreadEnd;
 use crate::store::{
     Cancel, Claimed, Ended, OnCompletion, Run, RunStatus, StoreError, ThreadStatus,
 };
-use crate::wire::{CheckpointArg, Frames, Object, engine_modes, interrupts_json};
-
-/// How long events of a resumable run wait for others before they are stored together.
-const FLUSH_AFTER: Duration = Duration::from_millis(5);
+use crate::wire::{CheckpointArg, Frames, Object, as_object, engine_modes, interrupts_json};
 
 /// How long a worker waits when the store does not answer.
 const STORE_DOWN: Duration = Duration::from_secs(1);
-
-/// How the engine ended a run.
-type End = Result<Outcome<Json>, RunError>;
 
 /// Drives a run to its end.
 pub(super) async fn execute(app: Arc<App>, claimed: Claimed) {
     let Claimed { run, again, .. } = claimed;
     let active = app.active(&run);
+    if let Some(action) = run.cancel {
+        // It was cancelled, and its process died before it had stopped.
+        active.control.stop_now(cancel_reason(action));
+    }
     let mut publisher = None;
     let ended = match attempt(&app, &run, &active, again, &mut publisher).await {
         Ok(ended) => ended,
@@ -140,18 +140,29 @@ async fn attempt(
         _ => graph.clone(),
     };
     let latest = graph.thread(run.thread_id.as_str());
-    let thread = match at(run) {
-        Ok(Some(at)) => latest.at(at),
-        Ok(None) => latest.clone(),
+    let at = match at(run) {
+        Ok(at) => at,
         Err(error) => return fail(feed, run, Some(&latest), &error).await,
     };
     let mut request = to_request(run);
     request.control = control.clone();
-    if again && was_taken_up(&latest, run).await {
+    let mut frames = Frames::new(run);
+    let (mut taken_up, mut told) = (false, Told::default());
+    if again {
+        let state = latest.state(false).await.ok();
+        let stored = state.as_ref().filter(|state| is_of_run(state, run));
+        taken_up = stored.is_some() || state.as_ref().is_some_and(|state| is_answered(state, run));
+        told = catch_up(feed, run, &latest, stored, &frames).await?;
+    }
+    // What an earlier attempt has stored is newer than where the run was to begin.
+    let thread = at.filter(|_| !taken_up).map_or_else(|| latest.clone(), |at| latest.at(at));
+    if taken_up {
         request.input = None;
         request.command = None;
     }
-    let end = match drive(thread, request, run, feed, publisher).await? {
+    let later = keep_expected(&thread, &mut request).await;
+    let mut tell = Tell { feed, frames: &mut frames, told, barriers: run.resumable(), publisher };
+    let end = match drive(thread, request, later, &mut tell).await? {
         Ok(end) => end,
         Err(error) => return fail(feed, run, Some(&latest), &error).await,
     };
@@ -288,83 +299,15 @@ pub(crate) fn open_questions(state: &RawSnapshot, found: &mut Object) {
     }
 }
 
-/// Takes the events of a run as they come.
-async fn drive(
-    thread: AnyThread,
-    request: Request,
-    run: &Run,
-    feed: &Feed,
-    publisher: &mut Option<Publisher>,
-) -> Result<End, StoreError> {
-    let mut frames = Frames::new(run);
-    if let Some((name, data)) = frames.begin() {
-        feed.push(&name, &data).await?;
-    }
-    let mut driven = thread.run(request);
-    let mut flush_at = None;
-    loop {
-        let next = match flush_at {
-            None => driven.next().await,
-            Some(at) => match tokio::time::timeout_at(at, driven.next()).await {
-                Ok(next) => next,
-                Err(_) => {
-                    flush(feed, publisher).await?;
-                    flush_at = None;
-                    continue;
-                }
-            },
-        };
-        match next {
-            Some(Ok(AnyEvent::Outcome(outcome))) => {
-                if let Some((name, data)) = frames.end(&outcome) {
-                    feed.push(&name, &data).await?;
-                }
-                return Ok(Ok(outcome));
-            }
-            Some(Ok(event)) => {
-                for (name, data) in frames.of(&event) {
-                    feed.push(&name, &data).await?;
-                }
-                if let Some(publisher) = publisher {
-                    publisher.event(&event).await?;
-                }
-                if tells_of_state(&event) {
-                    // The checkpoint is on its way to storage. What it follows from must not come later than it need.
-                    flush(feed, publisher).await?;
-                    flush_at = None;
-                } else if feed.has_staged() || publisher.as_ref().is_some_and(Publisher::has_staged)
-                {
-                    flush_at = flush_at.or_else(|| Some(Instant::now() + FLUSH_AFTER));
-                }
-            }
-            Some(Err(error)) => return Ok(Err(error)),
-            None => return Ok(Err(RunError::Invalid("the run ended without an end".to_owned()))),
-        }
-    }
-}
-
-async fn flush(feed: &Feed, publisher: &Option<Publisher>) -> Result<(), StoreError> {
-    feed.flush().await?;
-    match publisher {
-        Some(publisher) => publisher.flush().await,
-        None => Ok(()),
-    }
-}
-
-/// Whether an event would not come again if the process died now. What a node emits while it runs does: the node runs again.
-fn tells_of_state(event: &AnyEvent) -> bool {
-    let AnyEvent::Data { mode, .. } = event else { return false };
-    !matches!(mode, Mode::Messages | Mode::Custom)
-}
-
-/// Whether an earlier attempt of the run has taken its input, so that it must not be given again.
-async fn was_taken_up(thread: &AnyThread, run: &Run) -> bool {
-    let Ok(state) = thread.state(false).await else { return false };
+/// Whether a state was stored by this run.
+fn is_of_run(state: &RawSnapshot, run: &Run) -> bool {
     let by = state.metadata.as_ref().and_then(|metadata| metadata.extra.get("run_id"));
-    let stored = by.and_then(|id| id.as_str()) == Some(&*run.run_id);
-    // An answer is stored before the first checkpoint that follows from it.
-    let answers = !run.asked("command")["resume"].is_null();
-    stored || (answers && state.interrupts.is_empty())
+    by.and_then(|id| id.as_str()) == Some(&*run.run_id)
+}
+
+/// Whether the answer that a run gives has been taken: it is stored before the first checkpoint that follows from it.
+fn is_answered(state: &RawSnapshot, run: &Run) -> bool {
+    !run.asked("command")["resume"].is_null() && state.interrupts.is_empty()
 }
 
 /// Where the run begins, if not at the head. What was stored is read again, so it may be damaged.
@@ -390,6 +333,10 @@ fn to_request(run: &Run) -> Request {
     metadata.insert("run_attempt".to_owned(), run.attempt.into());
     let is_traced = modes.iter().any(|mode| mode == "events");
     let mut engine_modes = engine_modes(&modes);
+    // The log of a resumable run says where its checkpoints are.
+    if run.resumable() && !engine_modes.contains(&Mode::Checkpoints) {
+        engine_modes.push(Mode::Checkpoints);
+    }
     if run.session {
         engine_modes.extend(
             MODES.into_iter().filter(|mode| !engine_modes.contains(mode)).collect::<Vec<_>>(),
@@ -397,7 +344,7 @@ fn to_request(run: &Run) -> Request {
     }
     Request {
         input: Some(run.asked("input").clone()).filter(|input| !input.is_null()),
-        command: Some(run.asked("command").clone()).filter(|command| !command.is_null()),
+        command: command(run),
         context: run.asked("context").clone(),
         modes: engine_modes,
         subgraphs: run.session || is_traced || run.asked("subgraphs") == &Json::Bool(true),
@@ -413,6 +360,15 @@ fn to_request(run: &Run) -> Request {
         run_id: Some(run.run_id.clone()),
         ..Request::default()
     }
+}
+
+/// The command, with an update that was given as pairs as an object.
+fn command(run: &Run) -> Option<Json> {
+    let mut command = Some(run.asked("command").clone()).filter(|command| !command.is_null())?;
+    if let Some(update) = command.get("update").and_then(as_object) {
+        command["update"] = update.into();
+    }
+    Some(command)
 }
 
 fn break_at(nodes: &Json) -> Option<BreakAt> {

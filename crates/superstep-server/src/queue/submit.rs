@@ -3,6 +3,7 @@
 use serde_json::{Map, Value as Json, json};
 use uuid::Uuid;
 
+use super::answers;
 use crate::app::App;
 use crate::error::{ApiError, ApiResult};
 use crate::events::Active;
@@ -24,6 +25,10 @@ pub(crate) async fn submit(
         return Err(ApiError::overloaded());
     }
     let assistant = app.assistant(&request.assistant_id).await?;
+    if let (Some(thread), Some(graph)) = (thread, app.graph(&assistant.graph_id)) {
+        let resume = request.command.as_ref().and_then(|command| command.resume.as_ref());
+        answers::check(app, graph, thread, resume).await?;
+    }
     let admission = admission(app, &assistant, thread, &request, Micros::now());
     // Readers are there before the run is, so that they miss nothing.
     let active = app.active(&admission.run);
@@ -108,7 +113,8 @@ pub(crate) fn settle_admission(
 }
 
 fn thread_config(request: &RunRequest) -> Json {
-    let mut config = json!({ "configurable": request.config.configurable });
+    // What a run was configured with may be secret, and is not the thread's.
+    let mut config = json!({ "configurable": {} });
     if let Some(tags) = &request.config.tags {
         config["tags"] = tags.clone().into();
     }

@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 use super::execute::{execute, give_up};
 use crate::app::App;
 use crate::crons::run_crons;
+use crate::threads::run_expiry;
 use crate::time::Micros;
 use crate::webhooks::run_webhooks;
 
@@ -25,6 +26,7 @@ impl Workers {
             workers.spawn(work(Arc::downgrade(app), app.wake.clone()));
         }
         workers.spawn(run_crons(Arc::downgrade(app), app.cron_wake.clone()));
+        workers.spawn(run_expiry(Arc::downgrade(app), app.expiry_wake.clone()));
         workers.spawn(run_webhooks(Arc::downgrade(app), app.webhook_wake.clone()));
         Self(workers)
     }

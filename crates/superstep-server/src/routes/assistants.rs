@@ -10,6 +10,7 @@ use super::{Answer, State, json, no_content, page};
 use crate::app::{App, default_assistant};
 use crate::error::{ApiError, ApiResult};
 use crate::store::{Assistant, ListQuery};
+use crate::threads;
 use crate::time::Micros;
 use crate::wire::{
     AssistantObject, AssistantVersionObject, Body, Drawing, LayoutObject, Object, Path, Query,
@@ -47,7 +48,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .summary("Delete an assistant")
             .query::<bool>("delete_threads", "Delete its threads, too")
             .no_content()
-            .refuses([400, 404, 501]),
+            .refuses([400, 404]),
         post("/assistants/{assistant_id}/versions", kind, Action::Search, versions)
             .summary("List the versions of an assistant, newest first")
             .json::<Versions>()
@@ -211,10 +212,10 @@ impl Search {
     fn to_query(&self) -> ApiResult<ListQuery> {
         let mut equal = Vec::new();
         equal.extend(self.graph_id.clone().map(|graph| ("graph_id", vec![graph])));
-        equal.extend(self.name.clone().map(|name| ("name", vec![name])));
         let known = ["assistant_id", "created_at", "updated_at", "name", "graph_id"];
         Ok(ListQuery {
             metadata: self.metadata.clone(),
+            name: self.name.clone(),
             equal,
             sort_by: column(self.sort_by.as_deref(), &known, "created_at")?,
             descending: self.sort_order != Some(Order::Asc),
@@ -290,13 +291,15 @@ pub(super) async fn update(
 
 pub(super) async fn remove(state: State, Path(id): Path<String>, query: Query) -> Answer {
     let id = id_in_path("assistant", &id)?;
-    if query.flag("delete_threads")? {
-        return Err(ApiError::not_implemented("`delete_threads`"));
-    }
+    let with_threads = query.flag("delete_threads")?;
     if state.graphs.keys().any(|graph| default_assistant(graph) == id) {
         return Err(ApiError::bad_request(format!(
             "the assistant `{id}` belongs to its graph and cannot be deleted"
         )));
+    }
+    by_id(&state, &id).await?;
+    if with_threads {
+        threads::remove_of_assistant(&state, &id).await?;
     }
     match state.store.delete_assistant(&id).await? {
         true => Ok(no_content()),

@@ -1,3 +1,4 @@
+use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
@@ -6,9 +7,9 @@ use uuid::Uuid;
 use super::assistants::{Order, column};
 use super::operation::{Action, Operation, Resource, delete, get, patch, post};
 use super::{Answer, State, json, no_content, page};
-use crate::crons::{name_in, next_date, parse_time, request};
+use crate::crons::{Schedule, name_in, next_date, parse_time, request};
 use crate::error::{ApiError, ApiResult};
-use crate::store::{Cron, ListQuery, OnCompletion};
+use crate::store::{Assistant, Cron, ListQuery, OnCompletion};
 use crate::time::Micros;
 use crate::wire::{
     Body, CronObject, Object, Path, Selected, cron_json, id_in_path, limit, offset, or_default,
@@ -108,24 +109,33 @@ impl Fields {
         cron.enabled = self.enabled.unwrap_or(cron.enabled);
         cron.on_run_completed = self.on_run_completed.unwrap_or(cron.on_run_completed);
         if let Some(metadata) = self.metadata {
-            cron.metadata = metadata.unwrap_or_default();
+            cron.metadata.extend(metadata.unwrap_or_default());
             cron.payload.insert("metadata".to_owned(), Json::Object(cron.metadata.clone()));
         }
         let run = self.run.into_iter().filter(|(name, _)| name != "thread_id");
         cron.payload.extend(run.filter(|(_, value)| !value.is_null()));
         name_in(&mut cron.payload, &cron.cron_id);
         request(cron)?.check_webhook(state.webhooks.allows_private())?;
+        Schedule::read(&cron.schedule, cron.timezone.as_deref())?;
         cron.next_run_date = next_date(cron, now)?;
         cron.updated_at = now;
         Ok(())
     }
 }
 
+/// The assistant of a cron, by id or by graph. One that is not there is not found, whatever it was named by.
+async fn known_assistant(state: &State, name: &str) -> ApiResult<Assistant> {
+    state.assistant(name).await.map_err(|error| match error.status {
+        StatusCode::UNPROCESSABLE_ENTITY => ApiError::not_found(error.detail),
+        _ => error,
+    })
+}
+
 async fn make(state: &State, thread: Option<String>, fields: Fields) -> Answer {
     let missing = |name: &str| ApiError::invalid(format!("`{name}` is missing"));
     let assistant = fields.assistant_id.as_deref().ok_or_else(|| missing("assistant_id"))?;
     fields.schedule.as_deref().ok_or_else(|| missing("schedule"))?;
-    let assistant = state.assistant(assistant).await?;
+    let assistant = known_assistant(state, assistant).await?;
     let now = Micros::now();
     let mut cron = Cron {
         cron_id: Uuid::now_v7().to_string(),
@@ -244,7 +254,7 @@ pub(super) async fn update(
     }
     let mut known = state.store.cron(&id).await?.ok_or_else(|| missing(&id))?;
     if let Some(assistant) = fields.assistant_id.take() {
-        let assistant = state.assistant(&assistant).await?.assistant_id;
+        let assistant = known_assistant(&state, &assistant).await?.assistant_id;
         known.payload.insert("assistant_id".to_owned(), assistant.as_str().into());
         known.assistant_id = assistant;
     }

@@ -6,6 +6,7 @@
 mod assistants;
 mod crons;
 mod docs;
+mod first_states;
 mod inspect;
 mod items;
 mod openapi;

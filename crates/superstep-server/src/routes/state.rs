@@ -68,6 +68,8 @@ fn nothing() -> Json {
 
 async fn look(thread: Option<AnyThread>, at: Option<CheckpointRef>, subgraphs: bool) -> Answer {
     let Some(thread) = thread else { return Ok(json(nothing())) };
+    // A namespace may be that of a task that never ran.
+    let in_subgraph = at.as_ref().is_some_and(|at| !at.ns.is_empty());
     let thread = match at {
         Some(at) => thread.at(at),
         None => thread,
@@ -77,6 +79,7 @@ async fn look(thread: Option<AnyThread>, at: Option<CheckpointRef>, subgraphs: b
         Ok(state) => Ok(json(state.to_json())),
         // Clients rely on getting no error here.
         Err(RunError::UnknownCheckpoint { .. }) => Ok(json(nothing())),
+        Err(_) if in_subgraph => Ok(json(nothing())),
         Err(error) => Err(error.into()),
     }
 }
@@ -141,6 +144,20 @@ struct Place {
     thread_id: String,
     checkpoint_ns: String,
     checkpoint_id: Option<String>,
+    /// For a subgraph: the checkpoints of the graphs around it, by namespace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checkpoint_map: Option<Json>,
+}
+
+/// What is stored with a checkpoint that a client makes: where it belongs.
+pub(super) fn place_metadata(thread: &Thread, at: Option<&CheckpointRef>) -> Object {
+    let mut metadata = Object::new();
+    let graph = thread.metadata.get("graph_id").cloned();
+    metadata.extend(graph.map(|graph| ("graph_id".to_owned(), graph)));
+    metadata.insert("thread_id".to_owned(), thread.thread_id.as_str().into());
+    let from = at.and_then(|at| at.id);
+    metadata.extend(from.map(|id| ("checkpoint_id".to_owned(), id.to_string().into())));
+    metadata
 }
 
 pub(super) async fn update(
@@ -172,7 +189,10 @@ pub(super) async fn update(
     let values = match body.values {
         None | Some(Json::Null) => Vec::new(),
         Some(Json::Array(several)) => several,
-        Some(one) => vec![one],
+        Some(one @ Json::Object(_)) => vec![one],
+        Some(_) => {
+            return Err(ApiError::invalid("`values` is an object, a list of objects, or null"));
+        }
     };
     let with_node = |update: StateUpdate| match &body.as_node {
         Some(node) => update.as_node(node.as_str()),
@@ -184,16 +204,25 @@ pub(super) async fn update(
         updates.push(with_node(StateUpdate::nothing()));
     }
     let steps = updates.into_iter().map(|update| vec![update]);
+    let metadata = place_metadata(&known, at.as_ref());
     let changed = match at {
         Some(at) => thread.at(at),
         None => thread.clone(),
     };
-    let made = changed.update(steps).await?;
+    let made = changed.update_with(steps, metadata).await?;
     refresh(&state, &thread).await?;
+    let checkpoint_map = match made.ns.is_empty() {
+        true => None,
+        // Clients of a subgraph need to know where the graphs around it are.
+        false => thread.at(made.clone()).state(false).await?.to_json()["checkpoint"]
+            .get("checkpoint_map")
+            .cloned(),
+    };
     let place = Place {
         thread_id: id.clone(),
         checkpoint_ns: made.ns.to_string(),
         checkpoint_id: made.id.map(|id| id.to_string()),
+        checkpoint_map,
     };
     Ok(json(json!(Updated {
         checkpoint_id: place.checkpoint_id.clone(),
@@ -203,7 +232,7 @@ pub(super) async fn update(
 }
 
 /// Brings the record of a thread up to date after its state was changed.
-async fn refresh(app: &App, thread: &AnyThread) -> ApiResult<()> {
+pub(super) async fn refresh(app: &App, thread: &AnyThread) -> ApiResult<()> {
     let now = thread.state(true).await?;
     let values = Json::from(now.values.clone());
     let mut interrupts = Object::new();
@@ -257,8 +286,16 @@ async fn list(app: &App, id: &str, asked: History) -> Answer {
     let limit = limit(asked.limit, 1)?;
     let before = before(&asked.before.unwrap_or_default())?;
     let at = asked.checkpoint.unwrap_or_default();
+    let only = at.checkpoint_id.as_deref().map(parse_checkpoint).transpose()?;
     let at = CheckpointArg { checkpoint_id: None, ..at }.to_ref(&known.thread_id)?;
     let Some(thread) = thread else { return Ok(json(json!([]))) };
+    if let Some(id) = only {
+        return match thread.at(at.at(id)).state(false).await {
+            Ok(state) => Ok(json(json!([state.to_json()]))),
+            Err(RunError::UnknownCheckpoint { .. }) => Ok(json(json!([]))),
+            Err(error) => Err(error.into()),
+        };
+    }
     let history = thread.at(at).history(limit, before, asked.metadata).await?;
     Ok(json(history.iter().map(superstep::RawSnapshot::to_json).collect()))
 }

@@ -1,21 +1,24 @@
+use std::collections::BTreeMap;
+
 use axum::http::HeaderMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value as Json, json};
+use serde_json::json;
 use superstep::RunError;
 use superstep::checkpoint::{Keep, Prune};
 use uuid::Uuid;
 
 use super::assistants::{IfExists, Order, column};
+use super::first_states::{Superstep, first_states, graph_in, read_steps};
 use super::operation::{Action, Operation, Resource, delete, get, patch, post};
 use super::{Answer, State, json, no_content, page};
-use crate::app::App;
 use crate::error::{ApiError, ApiResult};
-use crate::store::{Cancel, ListQuery, RunStatus, Thread, ThreadStatus};
+use crate::store::{ListQuery, Thread, ThreadStatus};
+use crate::threads;
 use crate::time::Micros;
 use crate::wire::{
-    Body, Object, Path, Selected, ThreadObject, id_in_path, limit, offset, or_default, select,
-    thread_json,
+    Body, Extract, Object, Path, Query, Selected, ThreadObject, TtlArg, id_in_path, limit, offset,
+    or_default, select, thread_json, ttl_json,
 };
 
 type One = ThreadObject<'static>;
@@ -26,17 +29,17 @@ pub(super) fn operations() -> Vec<Operation> {
         post("/threads", kind, Action::Create, create)
             .summary("Create a thread")
             .json::<One>()
-            .refuses([409, 501]),
+            .refuses([400, 404, 409]),
         post("/threads/search", kind, Action::Search, search)
             .summary("List threads")
-            .json::<Vec<Selected<One>>>()
-            .refuses([501]),
+            .json::<Vec<Selected<One>>>(),
         post("/threads/count", kind, Action::Search, count).summary("Count threads").json::<u64>(),
         post("/threads/prune", kind, Action::Delete, prune)
             .summary("Delete threads, or their old checkpoints")
             .json::<Pruned>(),
         get("/threads/{thread_id}", kind, Action::Read, find)
             .summary("Get a thread")
+            .query::<String>("include", "`ttl` shows when the thread expires")
             .json::<One>()
             .refuses([404]),
         patch("/threads/{thread_id}", kind, Action::Write, update)
@@ -64,20 +67,32 @@ pub(super) struct Create {
     #[schemars(with = "Option<Object>")]
     metadata: Object,
     if_exists: Option<IfExists>,
-    supersteps: Option<Vec<Json>>,
+    supersteps: Option<Vec<Superstep>>,
+    ttl: Option<TtlArg>,
 }
 
 pub(super) async fn create(state: State, Body(body): Body<Create>) -> Answer {
-    if body.supersteps.is_some_and(|steps| !steps.is_empty()) {
-        return Err(ApiError::not_implemented("creating a thread with `supersteps`"));
-    }
+    let steps = body.supersteps.unwrap_or_default();
+    let graph = match steps.is_empty() {
+        true => None,
+        false => Some(graph_in(&state, &body.metadata)?),
+    };
+    let steps = read_steps(steps)?;
+    let ttl = body.ttl.map(TtlArg::read).transpose()?;
     let id = match body.thread_id {
         Some(id) => id_in_path("thread", &id)?,
         None => Uuid::now_v7().to_string(),
     };
-    let thread = Thread::new(id, body.metadata, Micros::now());
+    let thread = Thread { ttl, ..Thread::new(id, body.metadata, Micros::now()) };
     match state.store.create_thread(thread).await? {
-        Ok(made) => Ok(json(thread_json(&made))),
+        Ok(made) => {
+            state.threads_expire(&made);
+            let made = match graph {
+                Some(graph) => first_states(&state, graph, &made, steps).await?,
+                None => made,
+            };
+            Ok(json(thread_json(&made)))
+        }
         Err(known) if body.if_exists == Some(IfExists::DoNothing) => Ok(json(thread_json(&known))),
         Err(known) => {
             let id = &known.thread_id;
@@ -104,13 +119,17 @@ pub(super) struct Search {
     sort_by: Option<String>,
     sort_order: Option<Order>,
     select: Option<Vec<String>>,
-    extract: Option<Object>,
+    /// Further fields of each thread, by a name and a path such as `values.messages[-1].content`.
+    extract: Option<BTreeMap<String, String>>,
 }
 
 impl Search {
     fn to_query(&self) -> ApiResult<ListQuery> {
         let mut equal = Vec::new();
-        equal.extend(self.ids.clone().map(|ids| ("thread_id", ids)));
+        if let Some(ids) = self.ids.as_ref().filter(|ids| !ids.is_empty()) {
+            let ids = ids.iter().map(|id| id_in_path("thread", id)).collect::<ApiResult<_>>()?;
+            equal.push(("thread_id", ids));
+        }
         equal.extend(self.status.map(|status| ("status", vec![status.as_str().to_owned()])));
         let known = ["thread_id", "status", "created_at", "updated_at", "state_updated_at"];
         Ok(ListQuery {
@@ -121,27 +140,39 @@ impl Search {
             descending: self.sort_order != Some(Order::Asc),
             limit: limit(self.limit, 10)?,
             offset: offset(self.offset)?,
+            ..ListQuery::default()
         })
     }
 }
 
 pub(super) async fn search(state: State, Body(body): Body<Search>) -> Answer {
-    if body.extract.as_ref().is_some_and(|extract| !extract.is_empty()) {
-        return Err(ApiError::not_implemented("`extract`"));
-    }
+    let extract = Extract::read(body.extract.as_ref())?;
     let query = body.to_query()?;
     let offset = query.offset;
     let found = state.store.threads(query).await?;
-    page(&found, offset, |thread| select(thread_json(thread), body.select.as_deref()))
+    page(&found, offset, |thread| {
+        let whole = thread_json(thread);
+        let extracted = extract.as_ref().map(|extract| extract.of(&whole));
+        let mut row = select(whole, body.select.as_deref())?;
+        if let Some(extracted) = extracted {
+            row["extracted"] = extracted;
+        }
+        Ok(row)
+    })
 }
 
 pub(super) async fn count(state: State, Body(body): Body<Search>) -> Answer {
     Ok(json(state.store.count_threads(body.to_query()?).await?.into()))
 }
 
-pub(super) async fn find(state: State, Path(id): Path<String>) -> Answer {
+pub(super) async fn find(state: State, Path(id): Path<String>, query: Query) -> Answer {
     let id = id_in_path("thread", &id)?;
-    Ok(json(thread_json(&state.thread(&id).await?)))
+    let thread = state.thread(&id).await?;
+    let mut shown = thread_json(&thread);
+    if query.list("include").is_some_and(|included| included.iter().any(|one| one == "ttl")) {
+        shown["ttl"] = json!(thread.ttl.map(|ttl| ttl_json(ttl, &thread)));
+    }
+    Ok(json(shown))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -150,6 +181,7 @@ pub(super) struct Patch {
     #[serde(default, deserialize_with = "or_default")]
     #[schemars(with = "Option<Object>")]
     metadata: Object,
+    ttl: Option<TtlArg>,
 }
 
 pub(super) async fn update(
@@ -160,36 +192,22 @@ pub(super) async fn update(
 ) -> Answer {
     let id = id_in_path("thread", &id)?;
     state.thread(&id).await?;
+    let ttl = body.ttl.map(TtlArg::read).transpose()?;
     let change = Box::new(move |thread: &mut Thread| {
         thread.metadata.extend(body.metadata);
+        thread.ttl = ttl.or(thread.ttl);
         thread.updated_at = Micros::now();
     });
     let changed = state.store.update_thread(&id, change).await?;
     let changed = changed.ok_or_else(|| ApiError::no_thread(&id))?;
+    state.threads_expire(&changed);
     let minimal = headers.get("prefer").is_some_and(|prefer| prefer == "return=minimal");
     Ok(if minimal { no_content() } else { json(thread_json(&changed)) })
 }
 
-/// Deletes a thread with all that is stored for it. What runs on it is stopped first.
-async fn remove_thread(app: &App, id: &str) -> ApiResult<()> {
-    app.thread(id).await?;
-    let open = app.store.delete_thread(id).await?.ok_or_else(|| ApiError::no_thread(id))?;
-    for run in open {
-        let active = app.hub.get(&run.run_id).filter(|_| run.status == RunStatus::Running);
-        let Some(active) = active else {
-            app.drop_run(&run.run_id);
-            continue;
-        };
-        app.stop_run(&run.run_id, Cancel::Rollback);
-        active.feed.result().await;
-    }
-    app.checkpointer.delete_thread(id).await.map_err(RunError::from)?;
-    Ok(())
-}
-
 pub(super) async fn remove(state: State, Path(id): Path<String>) -> Answer {
     let id = id_in_path("thread", &id)?;
-    remove_thread(&state, &id).await?;
+    threads::remove(&state, &id).await?;
     Ok(no_content())
 }
 
@@ -223,7 +241,7 @@ pub(super) async fn prune(state: State, Body(body): Body<PruneBody>) -> Answer {
             continue;
         }
         match body.strategy.unwrap_or(Strategy::Delete) {
-            Strategy::Delete => remove_thread(&state, &id).await?,
+            Strategy::Delete => threads::remove(&state, &id).await?,
             Strategy::KeepLatest => {
                 let prune = Prune { threads: Some(vec![id]), keep: Keep::Latest };
                 state.checkpointer.prune(prune).await.map_err(RunError::from)?;

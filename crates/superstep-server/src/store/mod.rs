@@ -26,8 +26,8 @@ use serde_json::{Map, Value as Json};
 
 pub(crate) use crons::{Cron, Crons, Fired, Firing};
 pub(crate) use records::{
-    Assistant, Cancel, Claimed, Ended, Multitask, OnCompletion, Run, RunStatus, Thread,
-    ThreadStatus,
+    Assistant, Cancel, Claimed, Ended, Multitask, OnCompletion, OnExpiry, Run, RunStatus, Thread,
+    ThreadStatus, Ttl,
 };
 pub(crate) use sessions::SessionLog;
 pub(crate) use sqlite::SqliteStore;
@@ -57,6 +57,8 @@ pub(crate) struct ListQuery {
     pub(crate) metadata: Map<String, Json>,
     /// Parts that the values of a thread must contain.
     pub(crate) values: Map<String, Json>,
+    /// What the name of an assistant must contain, in capitals or not.
+    pub(crate) name: Option<String>,
     /// Columns that must have one of these values.
     pub(crate) equal: Vec<(&'static str, Vec<String>)>,
     pub(crate) sort_by: &'static str,
@@ -70,12 +72,31 @@ impl Default for ListQuery {
         Self {
             metadata: Map::new(),
             values: Map::new(),
+            name: None,
             equal: Vec::new(),
             sort_by: "created_at",
             descending: true,
             limit: 10,
             offset: 0,
         }
+    }
+}
+
+impl ListQuery {
+    /// Whether rows have to be looked at one by one.
+    pub(crate) fn is_filtered(&self) -> bool {
+        !self.metadata.is_empty() || !self.values.is_empty() || self.name.is_some()
+    }
+
+    /// Whether a row is wanted, as far as its columns do not say that.
+    pub(crate) fn matches(&self, body: &Json) -> bool {
+        let is_named = |part: &String| {
+            let name = body["name"].as_str().unwrap_or_default().to_lowercase();
+            name.contains(&part.to_lowercase())
+        };
+        contains_all(&body["metadata"], &self.metadata)
+            && contains_all(&body["values"], &self.values)
+            && self.name.as_ref().is_none_or(is_named)
     }
 }
 

@@ -64,6 +64,27 @@ words! {
     OnCompletion { Delete = "delete", Keep = "keep", }
 }
 
+words! {
+    /// What becomes of a thread that expires: it is deleted, or only its latest state is kept.
+    OnExpiry { Delete = "delete", KeepLatest = "keep_latest", }
+}
+
+/// How long a thread is kept after it was last used.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Ttl {
+    pub(crate) minutes: f64,
+    pub(crate) on_expiry: OnExpiry,
+    /// When the thread was last used, if it has expired since.
+    pub(crate) done_at: Option<Micros>,
+}
+
+impl Ttl {
+    /// When a thread expires that was last used at this time.
+    pub(crate) fn expires_at(self, used: Micros) -> Micros {
+        used.plus_seconds(self.minutes * 60.0)
+    }
+}
+
 impl RunStatus {
     pub(crate) fn is_over(self) -> bool {
         !matches!(self, Self::Pending | Self::Running)
@@ -102,6 +123,9 @@ pub(crate) struct Thread {
     /// Clients follow the thread through the thread protocol, so its runs tell the thread's session what happens.
     #[serde(default)]
     pub(crate) session: bool,
+    /// Without one it is kept until it is deleted.
+    #[serde(default)]
+    pub(crate) ttl: Option<Ttl>,
 }
 
 impl Thread {
@@ -118,6 +142,7 @@ impl Thread {
             interrupts: Map::new(),
             error: Json::Null,
             session: false,
+            ttl: None,
         }
     }
 }

@@ -141,10 +141,11 @@ pub(crate) struct CronObject<'a> {
     /// Null for UTC.
     timezone: Option<&'a str>,
     end_time: Option<Time>,
-    /// Null if it is never due.
+    /// Null if it is never due. A cron that is disabled shows when it would be.
     next_run_date: Option<Time>,
     enabled: bool,
-    on_run_completed: OnCompletion,
+    /// Null if its runs are on a thread, which stays.
+    on_run_completed: Option<OnCompletion>,
     metadata: &'a Object,
     /// What its runs are asked for.
     payload: &'a Object,
@@ -219,9 +220,9 @@ pub(crate) fn cron_json(cron: &store::Cron) -> Json {
         schedule: &cron.schedule,
         timezone: cron.timezone.as_deref(),
         end_time: cron.end_time.map(Time),
-        next_run_date: cron.next_run_date.map(Time),
+        next_run_date: crate::crons::shown_date(cron).map(Time),
         enabled: cron.enabled,
-        on_run_completed: cron.on_run_completed,
+        on_run_completed: cron.thread_id.is_none().then_some(cron.on_run_completed),
         metadata: &cron.metadata,
         payload: &cron.payload,
         user_id: "",
@@ -272,7 +273,7 @@ pub(crate) fn interrupts_json(interrupts: &[Interrupt]) -> Json {
 
 /// Only these fields of an object.
 pub(crate) fn select(object: Json, fields: Option<&[String]>) -> ApiResult<Json> {
-    let Some(fields) = fields else { return Ok(object) };
+    let Some(fields) = fields.filter(|fields| !fields.is_empty()) else { return Ok(object) };
     let mut chosen = Map::new();
     for field in fields {
         let value = object.get(field).ok_or_else(|| {

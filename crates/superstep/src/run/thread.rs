@@ -159,7 +159,7 @@ impl<S: State, O> Thread<S, O> {
     /// Changes the state as if a node had written the update, and the node's edges were followed.
     #[doc(alias = "aupdate_state")]
     pub fn update_state(&self, update: impl IntoOutput<S>) -> UpdateState<S, O> {
-        UpdateState { thread: self.clone(), steps: vec![vec![StateUpdate::new(update)]] }
+        self.bulk_update_state([vec![StateUpdate::new(update)]])
     }
 
     /// Changes the state in several supersteps, each of several updates.
@@ -167,7 +167,8 @@ impl<S: State, O> Thread<S, O> {
         &self,
         steps: impl IntoIterator<Item = Vec<StateUpdate>>,
     ) -> UpdateState<S, O> {
-        UpdateState { thread: self.clone(), steps: steps.into_iter().collect() }
+        let steps = steps.into_iter().collect();
+        UpdateState { thread: self.clone(), steps, metadata: BTreeMap::new() }
     }
 
     /// Deletes the thread, with everything that is stored for it.
@@ -419,6 +420,17 @@ impl StateUpdate {
         Self { value: UpdateValue::Data(value.into()), as_node: None }
     }
 
+    /// A command in LangGraph's JSON: `{"update", "goto"}`, each of them optional. `goto` is the name of a node,
+    /// `{"node", "input"}`, or a list of these.
+    ///
+    /// # Errors
+    /// The command is malformed.
+    pub fn command(command: &serde_json::Value) -> Result<Self, RunError> {
+        let (update, goto) = super::any::update_and_goto(command)?;
+        let output = crate::node::Output { goto, ..crate::node::Output::writes(update) };
+        Ok(Self { value: UpdateValue::Output(Ok(output)), as_node: None })
+    }
+
     /// No writes; the edges of the node are still followed.
     pub fn nothing() -> Self {
         Self { value: UpdateValue::Nothing, as_node: None }
@@ -452,6 +464,7 @@ impl StateUpdate {
 pub struct UpdateState<S: State, O = S> {
     thread: Thread<S, O>,
     steps: Vec<Vec<StateUpdate>>,
+    metadata: BTreeMap<String, Value>,
 }
 
 impl<S: State, O> fmt::Debug for UpdateState<S, O> {
@@ -470,6 +483,12 @@ impl<S: State, O> UpdateState<S, O> {
         for update in self.steps.iter_mut().flatten() {
             update.as_node = Some(node.clone());
         }
+        self
+    }
+
+    /// Attaches this to the metadata of each checkpoint that is made, except of copies of other checkpoints.
+    pub fn metadata(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.metadata.insert(key.into(), value.into());
         self
     }
 }
@@ -494,6 +513,7 @@ impl<S: State, O: Send + 'static> IntoFuture for UpdateState<S, O> {
                 ns: ns.clone(),
                 at: at.id,
                 steps: steps.collect::<Result<_, _>>()?,
+                metadata: self.metadata,
             };
             let id = engine::update(request).await?;
             Ok(CheckpointRef { id: Some(id), ..at.in_namespace(ns) })

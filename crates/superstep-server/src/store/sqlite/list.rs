@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
 use super::Result;
-use crate::store::{ListQuery, Page, contains_all};
+use crate::store::{ListQuery, Page};
 
 /// The condition of a query, as far as SQLite can say it, and its values.
 fn condition(query: &ListQuery) -> (String, Vec<Sql>) {
@@ -27,23 +27,14 @@ fn condition(query: &ListQuery) -> (String, Vec<Sql>) {
     (sql, values)
 }
 
-/// Whether rows have to be looked at one by one.
-fn is_filtered(query: &ListQuery) -> bool {
-    !query.metadata.is_empty() || !query.values.is_empty()
-}
-
 fn body(row: &Row<'_>) -> Result<Json> {
     Ok(serde_json::from_str(row.get_ref(0)?.as_str().map_err(super::failed)?)?)
-}
-
-fn matches(body: &Json, query: &ListQuery) -> bool {
-    contains_all(&body["metadata"], &query.metadata) && contains_all(&body["values"], &query.values)
 }
 
 /// How many rows of a table match, whatever page is asked for.
 pub(super) fn count(connection: &Connection, table: &str, query: &ListQuery) -> Result<u64> {
     let (condition, values) = condition(query);
-    if !is_filtered(query) {
+    if !query.is_filtered() {
         let sql = format!("SELECT count(*) FROM {table} WHERE {condition}");
         let mut statement = connection.prepare_cached(&sql)?;
         let count: i64 = statement.query_row(params_from_iter(values), |row| row.get(0))?;
@@ -54,7 +45,7 @@ pub(super) fn count(connection: &Connection, table: &str, query: &ListQuery) -> 
     let mut found = statement.query(params_from_iter(values))?;
     let mut count = 0;
     while let Some(row) = found.next()? {
-        count += u64::from(matches(&body(row)?, query));
+        count += u64::from(query.matches(&body(row)?));
     }
     Ok(count)
 }
@@ -74,7 +65,7 @@ pub(super) fn page<T: DeserializeOwned>(
     // Rows of the same time come in the order in which they were made.
     let last = if table == "server_assistants" { "assistant_id" } else { "rowid" };
     sql.push_str(&format!(" ORDER BY {} {direction}, {last} {direction}", query.sort_by));
-    let filtered = is_filtered(query);
+    let filtered = query.is_filtered();
     let wanted = query.limit.saturating_add(1);
     if !filtered {
         let offset = i64::try_from(query.offset).unwrap_or(i64::MAX);
@@ -88,7 +79,7 @@ pub(super) fn page<T: DeserializeOwned>(
         && let Some(row) = found.next()?
     {
         let body = body(row)?;
-        if filtered && !matches(&body, query) {
+        if filtered && !query.matches(&body) {
             continue;
         }
         if skip > 0 {

@@ -16,6 +16,7 @@ use serde_json::Value as Json;
 use superstep_checkpoint::{AnyCheckpointer, AnyStore, CheckpointId};
 
 pub use request::Request;
+pub(crate) use request::update_and_goto;
 pub use run::{AnyEvent, AnyRun};
 pub use schemas::Schemas;
 pub use shared::{RunEvents, SharedRun};
@@ -217,5 +218,21 @@ impl AnyThread {
         steps: impl IntoIterator<Item = Vec<StateUpdate>>,
     ) -> Result<CheckpointRef, RunError> {
         self.thread.bulk_update_state(steps).await
+    }
+
+    /// As [`update`](Self::update), with metadata for each checkpoint that is made, except for copies.
+    ///
+    /// # Errors
+    /// As for [`update`](Self::update).
+    pub async fn update_with(
+        &self,
+        steps: impl IntoIterator<Item = Vec<StateUpdate>>,
+        metadata: serde_json::Map<String, Json>,
+    ) -> Result<CheckpointRef, RunError> {
+        let mut update = self.thread.bulk_update_state(steps);
+        for (key, value) in metadata {
+            update = update.metadata(key, value);
+        }
+        update.await
     }
 }

@@ -41,6 +41,9 @@ export function unlock(given: string): void {
   epoch.value += 1;
 }
 
+/** Whom to tell that the stream of a thread has begun. The stock client says nothing before the first event. */
+export const streamed = new Map<string, () => void>();
+
 /** A request that tells the page whether the server answers and whether it wants a key. */
 async function watched(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
   const used = key.peek();
@@ -51,6 +54,8 @@ async function watched(input: RequestInfo | URL, init?: RequestInit): Promise<Re
     if (!(init?.signal?.aborted ?? false)) lost();
     throw error;
   }
+  const stream = /\/threads\/([^/]+)\/stream(\?|$)/.exec(response.url);
+  if (response.ok && stream) streamed.get(stream[1] ?? "")?.();
   if (response.status === 401 && used === key.peek()) locked.value = used ? "refused" : "wanted";
   return response;
 }

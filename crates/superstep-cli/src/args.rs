@@ -297,4 +297,6 @@ pub(crate) enum Drawing {
     Ascii,
     /// A Mermaid flowchart
     Mermaid,
+    /// An SVG picture
+    Svg,
 }

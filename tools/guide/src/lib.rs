@@ -34,6 +34,7 @@ chapters! {
     State: "docs/guide/src/state.md",
     Storage: "docs/guide/src/storage.md",
     Streaming: "docs/guide/src/streaming.md",
+    Studio: "docs/guide/src/studio.md",
     Subgraphs: "docs/guide/src/subgraphs.md",
     Testing: "docs/guide/src/testing.md",
     Users: "docs/guide/src/users.md",

@@ -24,7 +24,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .query::<Id<'static>>("before", "Only checkpoints before this one")
             .query::<String>("namespace", "The namespace of a subgraph")
             .json::<Timeline>()
-            .refuses([404]),
+            .refuses([400, 404]),
         get("/threads/{thread_id}/outline", kind, Action::Read, outline)
             .summary("Get the values of a thread, or a part of one, cut to a size")
             .query::<Id<'static>>(
@@ -35,14 +35,14 @@ pub(super) fn operations() -> Vec<Operation> {
             .query::<Offset>("offset", "The first item, field or character of that part")
             .query::<String>("namespace", "The namespace of a subgraph")
             .json::<Outline>()
-            .refuses([404]),
+            .refuses([400, 404]),
         get("/threads/{thread_id}/changes", kind, Action::Read, changes)
             .summary("Compare the values at two checkpoints")
             .query::<Id<'static>>("checkpoint_id", "The later one; the newest if nothing is said")
             .query::<Id<'static>>("from", "The earlier one; its parent if nothing is said")
             .query::<String>("namespace", "The namespace of a subgraph")
             .json::<Changes>()
-            .refuses([404]),
+            .refuses([400, 404]),
     ]
 }
 

@@ -12,6 +12,12 @@
 //!
 //! Knows no other room: what is stored is neither JSON of the API nor a run in memory.
 
+// Stored data is untrusted.
+#![cfg_attr(
+    not(test),
+    warn(clippy::arithmetic_side_effects, clippy::disallowed_methods, clippy::indexing_slicing)
+)]
+
 mod crons;
 pub(crate) mod records;
 mod rules;

@@ -10,6 +10,7 @@ cargo xtask <task>
   api                    write the public items of the libraries to docs/api; `test` compares
   deny                   check licences, bans and sources of all dependencies; sets cargo-deny up in target/
   guide                  build the guide in target/guide; sets mdBook up in target/
+  studio                 build the page of the studio into crates/superstep-studio/dist; needs Node
   help                   this list
 ";
 
@@ -19,6 +20,7 @@ pub(crate) enum Task {
     Deny,
     Guide,
     Help,
+    Studio,
     Test,
     /// With what the runner of the cases is given.
     Conformance(Vec<String>),
@@ -45,6 +47,7 @@ pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Task, Stri
         "api" => Task::Api,
         "deny" => Task::Deny,
         "guide" => Task::Guide,
+        "studio" => Task::Studio,
         "help" | "--help" | "-h" => Task::Help,
         "test" => Task::Test,
         unknown => return Err(format!("unknown task `{unknown}`")),
@@ -96,9 +99,18 @@ mod tests {
 
     #[test]
     fn help_names_every_task() {
-        for task in
-            ["test", "conformance", "handoff", "fuzz", "bench", "api", "deny", "guide", "help"]
-        {
+        for task in [
+            "test",
+            "conformance",
+            "handoff",
+            "fuzz",
+            "bench",
+            "api",
+            "deny",
+            "guide",
+            "studio",
+            "help",
+        ] {
             assert!(HELP.lines().any(|line| line.trim_start().starts_with(task)), "{task}");
         }
     }

@@ -49,16 +49,50 @@ pub(crate) fn javascript(root: &Path) -> Result<PathBuf, String> {
     if let Some(dir) = std::env::var_os("SUPERSTEP_TEST_JAVASCRIPT") {
         return Ok(dir.into());
     }
-    let (own, dir) =
-        (root.join("crates/superstep-cli/tests/javascript"), root.join("target/clients-js"));
+    let dir = root.join("target/clients-js");
     println!("== setting up LangGraph's clients for JavaScript in {}", dir.display());
-    std::fs::create_dir_all(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;
+    install(&root.join("crates/superstep-cli/tests/javascript"), &dir)?;
+    Ok(dir)
+}
+
+/// The directory that `SUPERSTEP_TEST_STUDIO` names, or one in `target/` into which the packages of the studio are installed now.
+pub(crate) fn studio(root: &Path) -> Result<PathBuf, String> {
+    if let Some(dir) = std::env::var_os("SUPERSTEP_TEST_STUDIO") {
+        return Ok(dir.into());
+    }
+    let dir = root.join("target/studio");
+    println!("== setting up the packages of the studio in {}", dir.display());
+    install(&root.join("crates/superstep-studio/web"), &dir)?;
+    Ok(dir)
+}
+
+/// Installs the packages that `own` names into a directory.
+fn install(own: &Path, dir: &Path) -> Result<(), String> {
+    std::fs::create_dir_all(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
     for file in ["package.json", "package-lock.json"] {
         let copied = std::fs::copy(own.join(file), dir.join(file));
         copied.map_err(|error| format!("{file} cannot be copied: {error}"))?;
     }
     run(Command::new("node").arg("--version").stdout(std::process::Stdio::null()))?;
     let install = ["ci", "--silent", "--no-audit", "--no-fund", "--prefer-offline"];
-    run(Command::new("npm").args(install).current_dir(&dir))?;
-    Ok(dir)
+    run(Command::new("npm").args(install).current_dir(dir))
+}
+
+/// A browser for the tests of the studio: the one that `SUPERSTEP_TEST_BROWSER` names, or Debian's, which is installed if it is not
+/// there and this can be done.
+pub(crate) fn browser() -> Result<PathBuf, String> {
+    if let Some(browser) = std::env::var_os("SUPERSTEP_TEST_BROWSER") {
+        return Ok(browser.into());
+    }
+    let browser = PathBuf::from("/usr/bin/chromium");
+    if !browser.exists() {
+        println!("== installing chromium");
+        run(Command::new("apt-get").args(["update", "-q"]))?;
+        let packages = ["chromium", "fonts-dejavu-core"];
+        run(Command::new("apt-get")
+            .args(["install", "-q", "-y", "--no-install-recommends"])
+            .args(packages)
+            .env("DEBIAN_FRONTEND", "noninteractive"))?;
+    }
+    Ok(browser)
 }

@@ -4,6 +4,7 @@ mod args;
 mod clients;
 mod reference;
 mod stage;
+mod studio;
 
 use std::process::ExitCode;
 
@@ -24,8 +25,11 @@ fn with_reference(stages: Vec<stage::Stage>) -> Vec<stage::Stage> {
     let mut stages: Vec<_> =
         stages.into_iter().map(|stage| stage.env("SUPERSTEP_TEST_PYTHON", name.clone())).collect();
     let one = ["--one-split".to_owned()];
-    stages.extend(["sqlite", "postgres"].map(|db| stage::built(stage::handoff(&python, db, &one))));
-    stages.extend(stage::short_fuzz(&python).map(stage::built));
+    stages.extend(
+        ["sqlite", "postgres"]
+            .map(|db| stage::built("conformance", stage::handoff(&python, db, &one))),
+    );
+    stages.extend(stage::short_fuzz(&python).map(|stage| stage::built("conformance", stage)));
     stages
 }
 
@@ -42,6 +46,16 @@ fn with_clients(mut stages: Vec<stage::Stage>) -> Vec<stage::Stage> {
             "SUPERSTEP_TEST_JAVASCRIPT",
             clients::javascript(root),
             "LangGraph's clients for JavaScript, which need Node 20 or later with npm",
+        ),
+        (
+            "SUPERSTEP_TEST_STUDIO",
+            clients::studio(root),
+            "the studio, which needs Node 20 or later with npm",
+        ),
+        (
+            "SUPERSTEP_TEST_BROWSER",
+            clients::browser(),
+            "the studio in a browser, which needs chromium",
         ),
     ];
     for (variable, tool, what) in tools {
@@ -93,6 +107,13 @@ fn main() -> ExitCode {
         Ok(Task::Api) => stage::run(&[stage::api(vec!["--write".to_owned()])]),
         Ok(Task::Deny) => stage::run(&stage::deny()),
         Ok(Task::Guide) => stage::run(&stage::guide()),
+        Ok(Task::Studio) => match studio::build(stage::root()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(problem) => {
+                eprintln!("the studio cannot be built: {problem}");
+                ExitCode::FAILURE
+            }
+        },
         Ok(Task::Test) => stage::run(&with_reference(with_clients(stage::test()))),
         Ok(Task::Conformance(args)) => stage::run(&[stage::conformance(args)]),
         Ok(Task::Handoff(cases)) => match reference::python(stage::root()) {

@@ -10,8 +10,8 @@ use superstep_testdb::Cluster;
 #[derive(Clone, Copy, Debug)]
 enum Program {
     Cargo,
-    /// The runner of the cases, which an earlier stage has built.
-    Runner,
+    /// A tool of ours, which an earlier stage has built.
+    Built(&'static str),
     /// What makes a book of the guide, which an earlier stage has installed.
     Book,
     /// Checks dependencies.
@@ -56,7 +56,7 @@ impl Stage {
             self.env.iter().map(|(key, value)| format!("{key}=\"{value}\" ")).collect();
         let program = match self.program {
             Program::Cargo => "cargo",
-            Program::Runner => "conformance",
+            Program::Built(tool) => tool,
             Program::Book => "mdbook",
             Program::Deny => "cargo-deny",
         };
@@ -68,7 +68,7 @@ impl Stage {
     fn command(&self) -> Command {
         let mut command = Command::new(match self.program {
             Program::Cargo => std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()),
-            Program::Runner => target().join("debug/conformance").into_os_string(),
+            Program::Built(tool) => target().join("debug").join(tool).into_os_string(),
             Program::Book => target().join("tools/bin/mdbook").into_os_string(),
             Program::Deny => target().join("tools/bin/cargo-deny").into_os_string(),
         });
@@ -99,7 +99,12 @@ pub(crate) fn test() -> Vec<Stage> {
         Stage::new("tests", "test --workspace --all-features --no-fail-fast").with_server(),
         Stage::new("documentation", "doc --workspace --all-features --no-deps")
             .env("RUSTDOCFLAGS", "-D warnings"),
-        api(Vec::new()),
+        // With the tests, so that the features of all dependencies are the same and nothing is built twice.
+        Stage::new(
+            "tools",
+            "build --workspace --all-features --tests --bin conformance --bin superstep-api",
+        ),
+        built("superstep-api", api(Vec::new())),
         Stage::new("without features", "check -p superstep --no-default-features"),
         Stage::new(
             "feature `derive`",
@@ -117,11 +122,9 @@ pub(crate) fn test() -> Vec<Stage> {
             "feature `testing`",
             "check -p superstep --no-default-features --features testing",
         ),
-        // Together with everything else, so that nothing is built twice.
-        Stage::new("runner of the cases", "build --workspace --all-features --bin conformance"),
-        built(conformance(Vec::new())),
-        built(conformance(vec!["--db".to_owned(), "sqlite".to_owned()])),
-        built(conformance(vec!["--db".to_owned(), "postgres".to_owned()])),
+        built("conformance", conformance(Vec::new())),
+        built("conformance", conformance(vec!["--db".to_owned(), "sqlite".to_owned()])),
+        built("conformance", conformance(vec!["--db".to_owned(), "postgres".to_owned()])),
     ]
 }
 
@@ -215,11 +218,11 @@ pub(crate) fn deny() -> [Stage; 2] {
     [install, Stage { program: Program::Deny, ..check }]
 }
 
-/// The same stage with the runner that was built before.
-pub(crate) fn built(mut stage: Stage) -> Stage {
+/// The same stage with the tool that was built before.
+pub(crate) fn built(tool: &'static str, mut stage: Stage) -> Stage {
     let given = stage.args.iter().position(|arg| arg == "--").map_or(0, |at| at + 1);
     stage.args.drain(..given);
-    stage.program = Program::Runner;
+    stage.program = Program::Built(tool);
     stage
 }
 
@@ -295,13 +298,13 @@ mod tests {
                 "cargo clippy --workspace --all-targets --all-features -- -D warnings",
                 "cargo test --workspace --all-features --no-fail-fast",
                 "RUSTDOCFLAGS=\"-D warnings\" cargo doc --workspace --all-features --no-deps",
-                "cargo run --quiet -p superstep-api --",
+                "cargo build --workspace --all-features --tests --bin conformance --bin superstep-api",
+                "superstep-api ",
                 "cargo check -p superstep --no-default-features",
                 "cargo check -p superstep --no-default-features --features derive",
                 "cargo check -p superstep --no-default-features --features schemars",
                 "cargo check -p superstep --no-default-features --features shutdown",
                 "cargo check -p superstep --no-default-features --features testing",
-                "cargo build --workspace --all-features --bin conformance",
                 "conformance conformance/cases",
                 "conformance --db sqlite",
                 "conformance --db postgres",

@@ -1,3 +1,4 @@
+mod alarm;
 mod any;
 mod delta;
 mod layer;
@@ -5,16 +6,19 @@ mod layer;
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use crate::{
     CheckpointId, Error, Inventory, Prune, Put, Query, StorageId, Stored, TaskWrites, ThreadPage,
     ThreadQuery,
 };
 
+pub use alarm::{Alarm, AlarmPage};
 pub use any::AnyCheckpointer;
 pub use delta::{DeltaHistory, WritePlace};
 pub use layer::{CheckpointerLayer, Operation};
 
+use alarm::walk_alarms;
 use delta::walk_deltas;
 
 /// Stores the checkpoints of threads.
@@ -203,6 +207,22 @@ pub trait Checkpointer: Send + Sync + 'static {
     ) -> impl Future<Output = Result<ThreadPage, Error>> + Send {
         let _ = query;
         std::future::ready(Err(Error::Unsupported("list threads")))
+    }
+
+    /// The alarms that have gone off until this time, the earliest first, at most `limit`; and when the next one does.
+    ///
+    /// An [`Alarm`] is a write of [`TaskId::ALARM`](crate::TaskId::ALARM) in the namespace of the outermost graph whose path is
+    /// a time. A backend finds them by an index, so that threads that sleep cost nothing but their rows. Alarms of
+    /// checkpoints that are not heads any more may be left out. When [`delete_for_runs`](Self::delete_for_runs) brings back
+    /// an older head, its alarm is on again.
+    ///
+    /// The default looks at every thread that is not done.
+    fn alarms(
+        &self,
+        until: SystemTime,
+        limit: usize,
+    ) -> impl Future<Output = Result<AlarmPage, Error>> + Send {
+        walk_alarms(self, until, limit)
     }
 
     /// Lists the ids of everything that is stored. Damaged data does not make it fail, so that a

@@ -95,6 +95,15 @@ impl TaskId {
     /// Owner of the write that says which run has taken a thread, and which answers it was given
     /// for subgraphs. No task has this id, so readers that do not know of it ignore it.
     pub const CLAIM: Self = Self(Uuid::from_bytes(*b"superstep-claims"));
+
+    /// Owner of the write that says when to look at a thread again, see [`Alarm`](crate::Alarm). No task has
+    /// this id either.
+    pub const ALARM: Self = Self(Uuid::from_bytes(*b"superstep-alarms"));
+
+    /// Whether no task can have this id.
+    pub fn is_reserved(self) -> bool {
+        [Self::NULL, Self::CLAIM, Self::ALARM].contains(&self)
+    }
 }
 
 /// The id of a question: 32 hexadecimal digits, the same each time the node runs again.

@@ -40,7 +40,8 @@ pub use checkpoint::{
     TaskWrites, reserved_index,
 };
 pub use checkpointer::{
-    AnyCheckpointer, Checkpointer, CheckpointerLayer, DeltaHistory, Operation, WritePlace,
+    Alarm, AlarmPage, AnyCheckpointer, Checkpointer, CheckpointerLayer, DeltaHistory, Operation,
+    WritePlace,
 };
 pub use error::Error;
 pub use id::{CheckpointId, IdClock, InterruptId, TaskId};
@@ -55,6 +56,7 @@ pub use thread::{
     Question, ThreadCursor, ThreadInfo, ThreadPage, ThreadQuery, ThreadStatus, Verdict,
 };
 pub use value::{
-    Ext, Foreign, Interrupt, Map, Packet, Set, TimeLimits, Value, from_value, object, to_value,
+    Ext, Foreign, Interrupt, Map, Packet, Set, TimeLimits, Value, from_value, object,
+    storable_time, to_value,
 };
 pub use version::Version;

@@ -1,3 +1,4 @@
+mod alarms;
 mod maintain;
 
 use std::cmp::Reverse;
@@ -5,10 +6,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
 
 use crate::{
-    Blob, Checkpoint, CheckpointId, Checkpointer, DeltaHistory, Error, Inventory, Metadata,
-    PendingWrite, Prune, Put, Query, StorageId, Stored, TaskId, TaskWrites, ThreadPage,
+    AlarmPage, Blob, Checkpoint, CheckpointId, Checkpointer, DeltaHistory, Error, Inventory,
+    Metadata, PendingWrite, Prune, Put, Query, StorageId, Stored, TaskId, TaskWrites, ThreadPage,
     ThreadQuery, reserved_index, wire,
 };
 
@@ -17,7 +19,13 @@ use crate::{
 /// Clones share their storage.
 #[derive(Clone, Default)]
 #[doc(alias = "InMemorySaver")]
-pub struct MemorySaver(Arc<Mutex<Threads>>);
+pub struct MemorySaver {
+    threads: Arc<Mutex<Threads>>,
+    /// Locked after the threads.
+    alarms: Arc<Mutex<Alarms>>,
+}
+
+use alarms::Alarms;
 
 /// By thread, then by namespace.
 type Threads = BTreeMap<Arc<str>, BTreeMap<Arc<str>, Line>>;
@@ -49,7 +57,11 @@ impl MemorySaver {
     /// Every change is completed under the lock, so a panic elsewhere cannot leave a partial
     /// change.
     fn lock(&self) -> MutexGuard<'_, Threads> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn alarms(&self) -> MutexGuard<'_, Alarms> {
+        self.alarms.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -61,16 +73,21 @@ impl fmt::Debug for MemorySaver {
 
 impl Checkpointer for MemorySaver {
     fn storage(&self) -> Option<StorageId> {
-        Some(StorageId::shared(&self.0))
+        Some(StorageId::shared(&self.threads))
     }
 
     async fn put(&self, put: Put) -> Result<(), Error> {
-        store(&mut self.lock(), put)
+        let mut threads = self.lock();
+        let beside = Beside::of(&put);
+        store(&mut threads, put)?;
+        beside.note(&mut self.alarms());
+        Ok(())
     }
 
     async fn put_all(&self, puts: Vec<Put>) -> Result<(), Error> {
         let mut threads = self.lock();
         let mut before = Vec::with_capacity(puts.len());
+        let beside: Vec<_> = puts.iter().map(Beside::of).collect();
         for put in puts {
             before.push(Before::of(&threads, &put));
             if let Err(refused) = store(&mut threads, put) {
@@ -78,6 +95,7 @@ impl Checkpointer for MemorySaver {
                 return Err(refused);
             }
         }
+        beside.iter().for_each(|beside| beside.note(&mut self.alarms()));
         Ok(())
     }
 
@@ -93,6 +111,7 @@ impl Checkpointer for MemorySaver {
         let row = line.and_then(|line| line.get_mut(&checkpoint));
         let row = row.ok_or_else(|| unknown(thread, ns, checkpoint))?;
         row.check_expected(thread, ns, &writes)?;
+        self.alarms().note(thread, ns, checkpoint, &writes);
         row.add(writes);
         Ok(())
     }
@@ -175,11 +194,18 @@ impl Checkpointer for MemorySaver {
     }
 
     async fn copy_thread(&self, from: &str, to: &str) -> Result<(), Error> {
-        maintain::copy_thread(&mut self.lock(), from, to)
+        let mut threads = self.lock();
+        maintain::copy_thread(&mut threads, from, to)?;
+        self.alarms().note_thread(&threads, to);
+        Ok(())
     }
 
     async fn delete_for_runs(&self, runs: &[String]) -> Result<(), Error> {
-        maintain::delete_for_runs(&mut self.lock(), runs)
+        let mut threads = self.lock();
+        for thread in maintain::delete_for_runs(&mut threads, runs)? {
+            self.alarms().note_thread(&threads, &thread);
+        }
+        Ok(())
     }
 
     async fn prune(&self, prune: Prune) -> Result<usize, Error> {
@@ -188,6 +214,11 @@ impl Checkpointer for MemorySaver {
 
     async fn threads(&self, query: ThreadQuery) -> Result<ThreadPage, Error> {
         Ok(maintain::threads(&self.lock(), &query))
+    }
+
+    async fn alarms(&self, until: SystemTime, limit: usize) -> Result<AlarmPage, Error> {
+        let threads = self.lock();
+        Ok(self.alarms().page(&threads, until, limit))
     }
 
     async fn inventory(&self) -> Result<Inventory, Error> {
@@ -205,6 +236,27 @@ fn store(threads: &mut Threads, put: Put) -> Result<(), Error> {
     let writes = line.remove(&checkpoint.id).map(|row| row.writes).unwrap_or_default();
     line.insert(checkpoint.id, Row { checkpoint, metadata, parent, writes });
     Ok(())
+}
+
+/// The alarms among the writes that a checkpoint carries.
+struct Beside {
+    thread: Arc<str>,
+    ns: Arc<str>,
+    alarms: Vec<(CheckpointId, TaskWrites)>,
+}
+
+impl Beside {
+    fn of(put: &Put) -> Self {
+        let alarms = put.writes.iter().filter(|writes| writes.task == TaskId::ALARM);
+        let alarms = alarms.filter_map(|alarm| Some((put.parent?, alarm.clone())));
+        Self { thread: put.thread.clone(), ns: put.ns.clone(), alarms: alarms.collect() }
+    }
+
+    fn note(&self, alarms: &mut Alarms) {
+        for (checkpoint, alarm) in &self.alarms {
+            alarms.note(&self.thread, &self.ns, *checkpoint, std::slice::from_ref(alarm));
+        }
+    }
 }
 
 /// The previous rows that a checkpoint changes.

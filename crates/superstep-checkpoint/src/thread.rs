@@ -1,5 +1,6 @@
 //! The list of threads.
 
+mod due;
 mod status;
 
 use std::collections::BTreeMap;
@@ -169,6 +170,16 @@ impl ThreadInfo {
     /// When the head was made, as its id tells.
     pub fn updated_at(&self) -> Option<SystemTime> {
         self.head.time()
+    }
+
+    /// The earliest [due time](Interrupt::due) of its open questions.
+    pub fn due(&self) -> Option<SystemTime> {
+        self.pending.iter().filter_map(Interrupt::due).min()
+    }
+
+    /// Whether the thread only sleeps: it waits, and for nobody but the clock.
+    pub fn is_sleeping(&self) -> bool {
+        self.status == Some(ThreadStatus::Waiting) && self.pending.iter().all(Interrupt::is_sleep)
     }
 
     /// The place in the list after this thread.

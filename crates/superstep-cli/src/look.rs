@@ -67,7 +67,7 @@ pub(crate) fn tasks(stored: &Stored) -> Result<Vec<TaskSeen>, Error> {
     let packets = stored.packets()?.unwrap_or_default();
     let mut found: Vec<TaskSeen> = Vec::new();
     let mut places: BTreeMap<TaskId, usize> = BTreeMap::new();
-    let own = |write: &&PendingWrite| write.task != TaskId::NULL && write.task != TaskId::CLAIM;
+    let own = |write: &&PendingWrite| !write.task.is_reserved();
     for write in stored.writes.iter().filter(own) {
         let at = *places.entry(write.task).or_insert_with(|| {
             let (node, arg) = node_of(&packets, &write.path);

@@ -12,6 +12,7 @@ mod generate;
 mod parse;
 #[cfg(test)]
 mod tests;
+mod tool;
 
 use proc_macro2::TokenStream;
 use syn::{DeriveInput, ItemFn};
@@ -76,6 +77,26 @@ pub fn entrypoint(
 ) -> proc_macro::TokenStream {
     let item = syn::parse_macro_input!(item as ItemFn);
     function::entrypoint(options.into(), item).into()
+}
+
+/// Turns an async function into a tool of an agent: a function without arguments, which returns a `superstep_agent::AnyTool`. List
+/// it in `tools![...]`.
+///
+/// The documentation of the function tells the model what the tool does. Its arguments are what the model gives, by name; documentation on an
+/// argument is shown to the model, too. Their types must be `Deserialize` and `JsonSchema`. Arguments of the types `Call`, `Task`,
+/// `Ctx<T>`, `AnyStore`, `Invocation` and `Arc<AgentState<X>>` come from the agent and not from the model.
+///
+/// The function returns what the model is told: text, a `Value`, a `Json`, a `ToolOutput`, or a `Result` of one.
+///
+/// `#[tool(approve)]` asks a person before each call, `#[tool(return_direct)]` ends the agent with the result, `#[tool(name = "search")]` gives
+/// the tool another name, `#[tool(crate = path)]` says where to find `superstep_agent`, if it is not `::superstep_agent`.
+#[proc_macro_attribute]
+pub fn tool(
+    options: proc_macro::TokenStream,
+    item: proc_macro::TokenStream,
+) -> proc_macro::TokenStream {
+    let item = syn::parse_macro_input!(item as ItemFn);
+    tool::tool(options.into(), item).into()
 }
 
 fn state(input: &DeriveInput) -> TokenStream {

@@ -343,3 +343,32 @@ fn code_has_only_full_paths() {
     );
     assert!(!code.contains("superstep"), "{code}");
 }
+
+#[test]
+fn mistakes_of_a_tool_are_told_at_once() {
+    let function = syn::parse_str("fn find<T>(&self, topic: &str) {}").expect("a function");
+    let code = code(crate::tool::tool("aprove".parse().expect("tokens"), function));
+    for text in [
+        "didyoumean`approve`?",
+        "`#[tool]`isforan`asyncfn`",
+        "toknowalltypes",
+        "notforamethod",
+        "mustownitsarguments",
+        "returnswhatthemodelistold",
+        "needsdocumentation",
+    ] {
+        assert!(code.contains(text), "{text}: {code}");
+    }
+}
+
+#[test]
+fn a_tool_takes_what_the_agent_has_from_the_agent() {
+    let source = "/// Finds.\nasync fn find(/// What.\n topic: String, call: Call, Ctx(db): Ctx<Db>) -> String { topic }";
+    let function = syn::parse_str(source).expect("a function");
+    let code =
+        code(crate::tool::tool("approve, crate = my::agents".parse().expect("tokens"), function));
+    assert!(code.contains("struct__Arguments{#[doc=\"What.\"]topic:String,}"), "{code}");
+    assert!(code.contains("<Callasmy::agents::tool::FromInvocation>"), "{code}");
+    assert!(code.contains(".approve()"), "{code}");
+    assert!(!code.contains("superstep"), "{code}");
+}

@@ -6,7 +6,7 @@
     warn(clippy::arithmetic_side_effects, clippy::disallowed_methods, clippy::indexing_slicing)
 )]
 
-mod schema;
+use std::time::SystemTime;
 
 use serde::Serialize;
 use superstep_checkpoint::{
@@ -15,7 +15,7 @@ use superstep_checkpoint::{
 };
 
 use crate::engine::names::RESUME;
-use crate::engine::{OpenThread, OwnAnswers};
+use crate::engine::{OpenThread, OwnAnswers, fits_question, is_due, too_late};
 use crate::error::RunError;
 
 /// Stores the answer to an open question of a thread. Nothing runs: the next run of the thread with
@@ -162,7 +162,8 @@ impl Asked {
         let refused = |message| RunError::Resume { message, pending: self.pending.clone() };
         let open = OpenThread::new(&self.head)?;
         let question = choose(questions, id, what).map_err(refused)?;
-        check(question, &self.answer).map_err(refused)?;
+        in_time(question).map_err(refused)?;
+        fits_question(question, &self.answer).map_err(refused)?;
         let mut writes = vec![open.claim_with(&question.id, &self.answer)?];
         // LangGraph does not know claims and reads the answer here.
         if let Some(own) = own(&open, &question.id)? {
@@ -190,12 +191,8 @@ impl Asked {
     }
 }
 
-fn check(question: &Interrupt, value: &Value) -> Result<(), String> {
-    let Some(schema) = &question.response_schema else { return Ok(()) };
-    schema::check(schema, value).map_err(|why| {
-        let id = &question.id;
-        format!("the answer does not fit the schema of question `{id}`: {why}")
-    })
+fn in_time(question: &Interrupt) -> Result<(), String> {
+    if is_due(question, SystemTime::now()) { Err(too_late(&question.id)) } else { Ok(()) }
 }
 
 /// Returns the question with this id, or the only one. `what` describes the questions in the error
@@ -209,10 +206,15 @@ fn choose<'a>(
         let ids: Vec<_> = questions.iter().map(|question| format!("`{}`", question.id)).collect();
         ids.join(", ")
     };
+    let mut people = questions.iter().filter(|question| !question.is_sleep());
     match (id, questions) {
         (_, []) => Err(format!("no {what}")),
         (None, [one]) => Ok(one),
         (None, several) => {
+            // Tasks that sleep ask nobody.
+            if let (Some(one), None) = (people.next(), people.next()) {
+                return Ok(one);
+            }
             Err(format!("more than one {what} ({}); say which by id: {}", several.len(), ids()))
         }
         (Some(id), _) => questions

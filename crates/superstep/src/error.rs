@@ -47,7 +47,8 @@ pub struct CompileError {
 }
 
 impl CompileError {
-    pub(crate) fn new(problems: Vec<String>) -> Self {
+    /// These problems. For what builds graphs and has checks of its own.
+    pub fn new(problems: Vec<String>) -> Self {
         Self { problems }
     }
 

@@ -110,7 +110,8 @@
 //! # What it is not
 //!
 //! There is no scheduler: a run lives in the process that awaits it. `superstep-server` adds a queue of runs and an HTTP API.
-//! There are no clients of language models; a [`Message`](state::Message) is the only part made for them.
+//! There are no agents and no clients of language models; `superstep-agent` builds agents as graphs. A [`Message`](state::Message) is the
+//! only part made for them.
 
 pub mod error;
 pub mod func;
@@ -132,7 +133,7 @@ pub mod checkpoint {
 }
 
 pub use answer::{answer, replace_answer};
-pub use engine::{Asking, CheckpointIds, Task};
+pub use engine::{Asking, CheckpointIds, Sleep, Task};
 pub use engine::{BreakAt, CachePolicy, Memory, RetryPolicy, TimeoutPolicy};
 pub use engine::{
     CheckpointInfo, CheckpointRef, Data, DebugEvent, Durability, Event, Interrupted, MessageEvent,
@@ -140,14 +141,18 @@ pub use engine::{
     UpdatesEvent, ValuesEvent,
 };
 pub use error::{CompileError, NodeError, RunError};
-pub use graph::{CompiledGraph, Drawing, Edge, Join, StateGraph, Subgraph, Targets};
+pub use graph::{
+    Area, CompiledGraph, Drawing, Edge, Join, Placed, PlacedEdge, PlacedGroup, PlacedNode,
+    StateGraph, Subgraph, Targets,
+};
 pub use node::{
     AnyNode, Arg, Command, Ctx, Dispatch, Failure, Goto, In, IntoNode, IntoOutput, Output,
     ParentCommand, View,
 };
 pub use run::{
-    AnyEvent, AnyGraph, AnyRun, AnyThread, GetState, History, Input, IntoInput, Request, Run,
-    RunEvents, RunStream, Schemas, SharedRun, Snapshot, StateUpdate, Thread, UpdateState,
+    AnyEvent, AnyGraph, AnyRun, AnyThread, DueRun, DueRuns, GetState, History, Input, IntoInput,
+    Request, Run, RunDue, RunEvents, RunStream, Schemas, SharedRun, Snapshot, StateUpdate, Thread,
+    UpdateState,
 };
 pub use state::State;
 #[cfg(feature = "derive")]

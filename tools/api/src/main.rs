@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 /// The libraries whose interface is kept.
-const LIBRARIES: [&str; 7] = [
+const LIBRARIES: [&str; 8] = [
     "superstep",
+    "superstep-agent",
     "superstep-checkpoint",
     "superstep-contract",
     "superstep-encryption",
@@ -70,8 +71,9 @@ fn stand_in_for(rustdoc: &Path) -> ExitCode {
 fn run(write: bool) -> Result<bool, String> {
     let folder = root().join("docs/api");
     let mut same = true;
+    describe()?;
     for library in LIBRARIES {
-        let json = describe(library)?;
+        let json = target().join("doc").join(format!("{}.json", library.replace('-', "_")));
         let text = std::fs::read_to_string(&json).map_err(|error| at(&json, &error))?;
         if !text.contains(FORMAT) {
             println!(
@@ -95,20 +97,24 @@ fn run(write: bool) -> Result<bool, String> {
     Ok(same)
 }
 
-/// Has rustdoc describe a library, and says where.
-fn describe(library: &str) -> Result<PathBuf, String> {
+/// Has rustdoc describe all crates of the workspace in one go: each alone would be built with other features of its dependencies,
+/// and these once more.
+fn describe() -> Result<(), String> {
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
     let rustdoc = std::env::var_os("RUSTDOC").unwrap_or_else(|| "rustdoc".into());
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command.current_dir(root()).env("RUSTDOC", own).env(RUSTDOC, rustdoc);
-    command.args(["rustdoc", "--quiet", "--lib", "--all-features", "-p", library, "--"]);
-    command.args(["-Zunstable-options", "--output-format", "json", "--cap-lints", "allow"]);
+    command
+        .current_dir(root())
+        .env("RUSTDOC", own)
+        .env(RUSTDOC, rustdoc)
+        .env("RUSTDOCFLAGS", "-Zunstable-options --output-format json --cap-lints allow")
+        .args(["doc", "--quiet", "--workspace", "--all-features", "--no-deps", "--lib"]);
     let status = command.status().map_err(|error| format!("cannot run cargo: {error}"))?;
     if !status.success() {
-        return Err(format!("rustdoc cannot describe `{library}`"));
+        return Err("rustdoc cannot describe the libraries".to_owned());
     }
-    Ok(target().join("doc").join(format!("{}.json", library.replace('-', "_"))))
+    Ok(())
 }
 
 /// The public items of a library, a line each.

@@ -275,6 +275,43 @@ def react(setting, rounds):
     return setting.repeat(rounds, run)
 
 
+def agent(setting, rounds):
+    """The prebuilt agent with a model that is a script; `create_agent` of LangChain has the same loop and costs more."""
+    from langchain_core.language_models import BaseChatModel
+    from langchain_core.messages import AIMessage
+    from langchain_core.outputs import ChatGeneration, ChatResult
+    from langchain_core.tools import tool
+    from langgraph.prebuilt import create_react_agent
+
+    @tool
+    def look(at: int) -> str:
+        """Looks."""
+        return "x" * 200
+
+    class Scripted(BaseChatModel):
+        @property
+        def _llm_type(self):
+            return "scripted"
+
+        def bind_tools(self, tools, **kwargs):
+            return self
+
+        def _generate(self, messages, stop=None, run_manager=None, **kwargs):
+            turn = len(messages) // 2
+            calls = [{"id": str(turn), "name": "look", "args": {"at": turn}}] if turn < rounds else []
+            return ChatResult(generations=[ChatGeneration(message=AIMessage("x" * 200, tool_calls=calls))])
+
+    graph = create_react_agent(Scripted(), [look], checkpointer=setting.saver)
+
+    def run():
+        with Clock() as clock:
+            state = setting.invoke(graph, {"messages": [{"role": "user", "content": "x" * 200}]})
+        assert len(state["messages"]) == 2 + 2 * rounds
+        return clock.nanos
+
+    return setting.repeat(rounds, run)
+
+
 def turn(setting, messages):
     def answer(state):
         turns = state.get("turns", 0)
@@ -403,6 +440,7 @@ WORKLOADS = {
     "compile": compiled,
     "wide": wide,
     "react": react,
+    "agent": agent,
     "turn": turn,
     "superstep": superstep,
     "long": long,

@@ -64,7 +64,7 @@ const fn workload(name: &'static str, unit: &'static str, light: Sizes, stored: 
     Workload { name, unit, light, stored, checkpointers: Checkpointers::All, theirs: None }
 }
 
-const WORKLOADS: [Workload; 20] = [
+const WORKLOADS: [Workload; 21] = [
     workload("sequence", "superstep", sizes(1000, 1000), sizes(300, 30)),
     workload("loop", "superstep", sizes(1000, 1000), sizes(300, 30)),
     Workload {
@@ -78,6 +78,7 @@ const WORKLOADS: [Workload; 20] = [
     workload("wide", "superstep", sizes(300, 300), sizes(300, 300)),
     workload("wide", "superstep", sizes(1200, 1200), full(1200)),
     workload("react", "round", sizes(100, 100), sizes(100, 20)),
+    workload("agent", "round", sizes(100, 100), sizes(100, 20)),
     Workload {
         checkpointers: Checkpointers::Keeping,
         ..workload("turn", "turn", sizes(10, 10), sizes(10, 10))

@@ -179,8 +179,9 @@ pub(crate) fn tuple_entry(stored: &Stored) -> Result<Json, String> {
     let mut writes: Vec<(String, String, Json)> = Vec::new();
     // Who has taken the thread, and with which arguments calls were made, are our own records, which the reference has
     // none of.
-    let shared =
-        |write: &&PendingWrite| write.task != TaskId::CLAIM && &*write.channel != "__args__";
+    let shared = |write: &&PendingWrite| {
+        write.task != TaskId::CLAIM && write.task != TaskId::ALARM && &*write.channel != "__args__"
+    };
     for write in stored.writes.iter().filter(shared) {
         let mut value = decode(&write.value)?;
         if &*write.channel == "__error__" {

@@ -20,6 +20,7 @@ macro_rules! chapters {
 
 chapters! {
     Readme: "README.md",
+    Agents: "docs/guide/src/agents.md",
     ControlFlow: "docs/guide/src/control-flow.md",
     Durability: "docs/guide/src/durability.md",
     FirstSteps: "docs/guide/src/first-steps.md",

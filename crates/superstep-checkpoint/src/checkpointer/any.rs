@@ -3,8 +3,9 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::SystemTime;
 
-use super::{Checkpointer, DeltaHistory};
+use super::{AlarmPage, Checkpointer, DeltaHistory};
 use crate::{
     CheckpointId, Error, Inventory, MemorySaver, Prune, Put, Query, StorageId, Stored, TaskWrites,
     ThreadPage, ThreadQuery,
@@ -117,6 +118,11 @@ impl AnyCheckpointer {
         self.checkpointer.threads(query).await
     }
 
+    /// See [`Checkpointer::alarms`].
+    pub async fn alarms(&self, until: SystemTime, limit: usize) -> Result<AlarmPage, Error> {
+        self.checkpointer.alarms(until, limit).await
+    }
+
     /// See [`Checkpointer::inventory`].
     pub async fn inventory(&self) -> Result<Inventory, Error> {
         self.checkpointer.inventory().await
@@ -181,6 +187,7 @@ trait Erased: Send + Sync {
     fn delete_for_runs<'a>(&'a self, runs: &'a [String]) -> BoxFuture<'a, Result<(), Error>>;
     fn prune(&self, prune: Prune) -> BoxFuture<'_, Result<usize, Error>>;
     fn threads(&self, query: ThreadQuery) -> BoxFuture<'_, Result<ThreadPage, Error>>;
+    fn alarms(&self, until: SystemTime, limit: usize) -> BoxFuture<'_, Result<AlarmPage, Error>>;
     fn inventory(&self) -> BoxFuture<'_, Result<Inventory, Error>>;
 }
 
@@ -252,6 +259,10 @@ impl<C: Checkpointer> Erased for C {
 
     fn threads(&self, query: ThreadQuery) -> BoxFuture<'_, Result<ThreadPage, Error>> {
         Box::pin(Checkpointer::threads(self, query))
+    }
+
+    fn alarms(&self, until: SystemTime, limit: usize) -> BoxFuture<'_, Result<AlarmPage, Error>> {
+        Box::pin(Checkpointer::alarms(self, until, limit))
     }
 
     fn inventory(&self) -> BoxFuture<'_, Result<Inventory, Error>> {

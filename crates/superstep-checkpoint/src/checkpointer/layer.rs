@@ -1,8 +1,9 @@
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
+use std::time::SystemTime;
 
-use super::{AnyCheckpointer, Checkpointer, DeltaHistory};
+use super::{AlarmPage, AnyCheckpointer, Checkpointer, DeltaHistory};
 use crate::{
     CheckpointId, Error, Inventory, Prune, Put, Query, StorageId, Stored, TaskWrites, ThreadPage,
     ThreadQuery,
@@ -162,6 +163,15 @@ pub trait CheckpointerLayer: Send + Sync + 'static {
         self.around(Operation::Threads, self.inner().threads(query))
     }
 
+    /// See [`Checkpointer::alarms`].
+    fn alarms(
+        &self,
+        until: SystemTime,
+        limit: usize,
+    ) -> impl Future<Output = Result<AlarmPage, Error>> + Send {
+        self.around(Operation::Alarms, self.inner().alarms(until, limit))
+    }
+
     /// See [`Checkpointer::inventory`].
     fn inventory(&self) -> impl Future<Output = Result<Inventory, Error>> + Send {
         self.around(Operation::Inventory, self.inner().inventory())
@@ -194,6 +204,8 @@ pub enum Operation {
     Prune,
     /// [`Checkpointer::threads`].
     Threads,
+    /// [`Checkpointer::alarms`].
+    Alarms,
     /// [`Checkpointer::inventory`].
     Inventory,
 }
@@ -209,7 +221,12 @@ impl Operation {
             | Self::CopyThread
             | Self::DeleteForRuns
             | Self::Prune => true,
-            Self::Get | Self::List | Self::DeltaHistory | Self::Threads | Self::Inventory => false,
+            Self::Get
+            | Self::List
+            | Self::DeltaHistory
+            | Self::Threads
+            | Self::Alarms
+            | Self::Inventory => false,
         }
     }
 }
@@ -292,6 +309,14 @@ impl<L: CheckpointerLayer> Checkpointer for L {
         query: ThreadQuery,
     ) -> impl Future<Output = Result<ThreadPage, Error>> + Send {
         CheckpointerLayer::threads(self, query)
+    }
+
+    fn alarms(
+        &self,
+        until: SystemTime,
+        limit: usize,
+    ) -> impl Future<Output = Result<AlarmPage, Error>> + Send {
+        CheckpointerLayer::alarms(self, until, limit)
     }
 
     fn inventory(&self) -> impl Future<Output = Result<Inventory, Error>> + Send {

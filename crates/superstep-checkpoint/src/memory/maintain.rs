@@ -1,11 +1,14 @@
 //! Copying, pruning and looking over what is kept in memory.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::UNIX_EPOCH;
 
 use super::{Line, Row, Threads};
 use crate::wire::{self, Removal, Row as Known};
 use crate::{
-    CheckpointId, Error, Inventory, Keep, Prune, StoredKey, ThreadInfo, ThreadPage, ThreadQuery,
+    Alarm, CheckpointId, Error, Inventory, Keep, Prune, StoredKey, TaskId, ThreadInfo, ThreadPage,
+    ThreadQuery,
 };
 
 pub(super) fn copy_thread(threads: &mut Threads, from: &str, to: &str) -> Result<(), Error> {
@@ -18,7 +21,11 @@ pub(super) fn copy_thread(threads: &mut Threads, from: &str, to: &str) -> Result
     Ok(())
 }
 
-pub(super) fn delete_for_runs(threads: &mut Threads, runs: &[String]) -> Result<(), Error> {
+/// Deletes the checkpoints of runs. Returns the threads that have changed, whose alarms are on again.
+pub(super) fn delete_for_runs(
+    threads: &mut Threads,
+    runs: &[String],
+) -> Result<Vec<Arc<str>>, Error> {
     let mut removals = Vec::new();
     for (thread, spaces) in threads.iter() {
         let (known, of_runs) = know(spaces, |row| wire::is_of_runs(&row.metadata, runs));
@@ -26,10 +33,24 @@ pub(super) fn delete_for_runs(threads: &mut Threads, runs: &[String]) -> Result<
             removals.push((thread.clone(), wire::remove_runs(thread, &known, &of_runs)?));
         }
     }
+    let mut changed = Vec::with_capacity(removals.len());
     for (thread, removal) in removals {
         apply(threads, &thread, &removal);
+        rearm(threads, &thread);
+        changed.push(thread);
     }
-    Ok(())
+    Ok(changed)
+}
+
+/// Turns on the alarm of the head, which may have been turned off when it was no longer the head.
+fn rearm(threads: &mut Threads, thread: &str) {
+    let line = threads.get_mut(thread).and_then(|spaces| spaces.get_mut(""));
+    let Some((_, head)) = line.and_then(|line| line.iter_mut().next_back()) else { return };
+    for ((task, _), alarm) in &mut head.writes {
+        if *task == TaskId::ALARM && alarm.path.is_empty() {
+            alarm.path = Alarm::path(UNIX_EPOCH);
+        }
+    }
 }
 
 pub(super) fn prune(threads: &mut Threads, prune: &Prune) -> usize {
@@ -54,7 +75,7 @@ fn plan(spaces: &Spaces, keep: Keep) -> Removal {
     wire::thin_out(&known, keep)
 }
 
-type Spaces = std::collections::BTreeMap<std::sync::Arc<str>, Line>;
+type Spaces = std::collections::BTreeMap<Arc<str>, Line>;
 
 /// The information about the rows of a thread that decides which can be deleted, and the positions
 /// of those that are `chosen`.
@@ -92,7 +113,7 @@ fn apply(threads: &mut Threads, thread: &str, removal: &Removal) {
 }
 
 pub(super) fn threads(threads: &Threads, query: &ThreadQuery) -> ThreadPage {
-    let mut heads: Vec<(CheckpointId, &std::sync::Arc<str>, &Row)> = threads
+    let mut heads: Vec<(CheckpointId, &Arc<str>, &Row)> = threads
         .iter()
         .filter_map(|(thread, spaces)| {
             let (id, row) = spaces.get("")?.last_key_value()?;

@@ -146,6 +146,12 @@ impl Stored {
     /// # Errors
     /// The data it depends on cannot be read.
     pub fn status(&self) -> Result<ThreadStatus, Error> {
+        self.status_beside(&[])
+    }
+
+    /// The status of the thread as if these answers were not there.
+    pub(super) fn status_beside(&self, left: &[String]) -> Result<ThreadStatus, Error> {
+        let is_left = |id: &InterruptId| left.iter().any(|left| left == id.as_str());
         let due = self.next()?.len();
         if due == 0 && self.writes.is_empty() {
             return Ok(ThreadStatus::Done);
@@ -165,7 +171,8 @@ impl Stored {
                     task.questions.iter().any(|asked| asked.id == question.interrupt.id)
                         || question.task == *id
                 });
-                if own.all(|question| question.answer.is_none()) {
+                if own.all(|question| question.answer.is_none() || is_left(&question.interrupt.id))
+                {
                     (accounted, waiting) = (accounted + 1, true);
                 }
             }
@@ -237,7 +244,7 @@ impl Stored {
     }
 
     /// The content of a task's slot for answers.
-    fn written(&self, task: TaskId) -> Result<Option<Value>, Error> {
+    pub(super) fn written(&self, task: TaskId) -> Result<Option<Value>, Error> {
         let mut writes = self.writes.iter();
         let found = writes.find(|write| write.task == task && &*write.channel == "__resume__");
         found.map(|write| write.value.to_value()).transpose()
@@ -301,8 +308,7 @@ fn dispatched(packet: &Value) -> Option<&str> {
 fn tasks(writes: &[PendingWrite]) -> Result<Vec<(TaskId, TaskSeen)>, Error> {
     let mut found: Vec<(TaskId, TaskSeen)> = Vec::new();
     let mut places: BTreeMap<TaskId, usize> = BTreeMap::new();
-    for write in writes.iter().filter(|write| ![TaskId::NULL, TaskId::CLAIM].contains(&write.task))
-    {
+    for write in writes.iter().filter(|write| !write.task.is_reserved()) {
         let at = *places.entry(write.task).or_insert_with(|| {
             let seen = TaskSeen { path: write.path.clone(), ..TaskSeen::default() };
             found.push((write.task, seen));

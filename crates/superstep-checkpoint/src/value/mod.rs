@@ -2,6 +2,7 @@
 
 mod convert;
 mod de;
+mod due;
 mod ext;
 mod fault;
 mod foreign;
@@ -17,6 +18,8 @@ mod visit;
 use indexmap::{IndexMap, IndexSet};
 
 pub use de::from_value;
+pub(crate) use due::due_text;
+pub use due::storable_time;
 pub use ext::{Ext, Interrupt, Packet, TimeLimits};
 pub use foreign::Foreign;
 pub use ser::to_value;

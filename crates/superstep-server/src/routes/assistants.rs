@@ -12,8 +12,9 @@ use crate::error::{ApiError, ApiResult};
 use crate::store::{Assistant, ListQuery};
 use crate::time::Micros;
 use crate::wire::{
-    AssistantObject, AssistantVersionObject, Body, Drawing, Object, Path, Query, Selected,
-    assistant_json, assistant_version_json, id_in_path, limit, offset, or_default, select,
+    AssistantObject, AssistantVersionObject, Body, Drawing, LayoutObject, Object, Path, Query,
+    Selected, assistant_json, assistant_version_json, id_in_path, limit, offset, or_default,
+    select,
 };
 
 type Many = Vec<Selected<AssistantObject<'static>>>;
@@ -59,6 +60,11 @@ pub(super) fn operations() -> Vec<Operation> {
             .summary("Draw the graph of an assistant, or a graph by its name")
             .query::<Json>("xray", "Draw subgraphs, too: true, false, or how deep")
             .json::<Drawing>()
+            .refuses([404]),
+        get("/assistants/{assistant_id}/layout", kind, Action::Read, layout)
+            .summary("Draw the graph of an assistant, or a graph by its name, with positions")
+            .query::<Json>("xray", "Unfold subgraphs: true, false, or how deep")
+            .json::<LayoutObject>()
             .refuses([404]),
         get("/assistants/{assistant_id}/schemas", kind, Action::Read, schemas)
             .summary("Get the JSON Schemas of a graph")
@@ -331,8 +337,9 @@ pub(super) async fn latest(
     Ok(json(assistant_json(&used.ok_or_else(missing)?)))
 }
 
-pub(super) async fn graph(state: State, Path(id): Path<String>, query: Query) -> Answer {
-    let depth = match query.get("xray").map(str::to_ascii_lowercase).as_deref() {
+/// How deep subgraphs are unfolded.
+fn depth(query: &Query) -> ApiResult<usize> {
+    Ok(match query.get("xray").map(str::to_ascii_lowercase).as_deref() {
         None | Some("" | "false" | "0") => 0,
         Some("true") => usize::MAX,
         Some(depth) => match depth.parse() {
@@ -343,9 +350,21 @@ pub(super) async fn graph(state: State, Path(id): Path<String>, query: Query) ->
                 )));
             }
         },
-    };
-    let assistant = state.assistant(&id).await?;
-    Ok(json(registered(&state, &assistant)?.drawing(depth).to_json()))
+    })
+}
+
+async fn drawing(state: &App, id: &str, query: &Query) -> ApiResult<superstep::Drawing> {
+    let depth = depth(query)?;
+    let assistant = state.assistant(id).await?;
+    Ok(registered(state, &assistant)?.drawing(depth))
+}
+
+pub(super) async fn graph(state: State, Path(id): Path<String>, query: Query) -> Answer {
+    Ok(json(drawing(&state, &id, &query).await?.to_json()))
+}
+
+pub(super) async fn layout(state: State, Path(id): Path<String>, query: Query) -> Answer {
+    Ok(json(drawing(&state, &id, &query).await?.placed().to_json()))
 }
 
 fn registered<'a>(state: &'a App, assistant: &Assistant) -> ApiResult<&'a superstep::AnyGraph> {

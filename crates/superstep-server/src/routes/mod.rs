@@ -6,6 +6,7 @@
 mod assistants;
 mod crons;
 mod docs;
+mod inspect;
 mod items;
 mod openapi;
 mod operation;
@@ -69,6 +70,7 @@ pub(crate) fn operations() -> Vec<Operation> {
         assistants::operations(),
         threads::operations(),
         state::operations(),
+        inspect::operations(),
         runs::operations(),
         streams::operations(),
         thread_stream::operations(),
@@ -102,6 +104,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .layer(DefaultBodyLimit::max(app.body_max))
         .layer(cors())
         .with_state(app)
+        .merge(superstep_studio::router())
 }
 
 /// What is needed to learn that there is no such endpoint.

@@ -51,7 +51,7 @@ pub(super) fn operations() -> Vec<Operation> {
 }
 
 /// The thread with its graph, if it has had a run.
-async fn open(app: &App, id: &str) -> ApiResult<(Thread, Option<AnyThread>)> {
+pub(super) async fn open(app: &App, id: &str) -> ApiResult<(Thread, Option<AnyThread>)> {
     let id = id_in_path("thread", id)?;
     let thread = app.thread(&id).await?;
     let opened = graph_of(app, &thread).map(|graph| graph.thread(id.as_str()));

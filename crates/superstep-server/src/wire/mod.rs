@@ -5,6 +5,7 @@
 
 mod body;
 mod objects;
+mod outline;
 mod path;
 mod query;
 mod run_request;
@@ -18,12 +19,13 @@ pub(crate) use objects::{
     ThreadObject, Time, assistant_json, assistant_version_json, cron_json, interrupts_json,
     run_json, select, thread_json, webhook_json,
 };
+pub(crate) use outline::Outline;
 pub(crate) use path::Path;
 pub(crate) use query::Query;
 pub(crate) use run_request::{
     CheckpointArg, Command, IfNotExists, OnDisconnect, RunRequest, parse_checkpoint,
 };
-pub(crate) use shapes::{Drawing, EventObject, StateObject};
+pub(crate) use shapes::{Drawing, EventObject, LayoutObject, StateObject};
 pub(crate) use stream::{Frames, engine_modes, message_metadata, task_with_metadata};
 
 use serde::{Deserialize, Deserializer};

@@ -86,6 +86,51 @@ struct Edge {
     data: Option<String>,
 }
 
+/// A graph with positions, in pixels from the upper left corner.
+#[derive(JsonSchema)]
+#[schemars(rename = "Layout")]
+pub(crate) struct LayoutObject {
+    width: f64,
+    height: f64,
+    nodes: Vec<LayoutNode>,
+    /// The boxes around subgraphs that are unfolded.
+    groups: Vec<LayoutGroup>,
+    edges: Vec<LayoutEdge>,
+}
+
+#[derive(JsonSchema)]
+struct LayoutNode {
+    id: String,
+    label: String,
+    /// It is a subgraph that can be unfolded.
+    subgraph: bool,
+    x: f64,
+    y: f64,
+    width: f64,
+    height: f64,
+}
+
+#[derive(JsonSchema)]
+struct LayoutGroup {
+    id: String,
+    label: String,
+    x: f64,
+    y: f64,
+    width: f64,
+    height: f64,
+}
+
+#[derive(JsonSchema)]
+struct LayoutEdge {
+    source: String,
+    target: String,
+    conditional: bool,
+    label: Option<String>,
+    /// It leads to an earlier layer.
+    back: bool,
+    points: Vec<(f64, f64)>,
+}
+
 /// An event of a stream. The data are JSON.
 #[derive(JsonSchema)]
 #[schemars(rename = "Event")]

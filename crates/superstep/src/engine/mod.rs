@@ -38,6 +38,7 @@ mod task;
 mod watch;
 
 pub(crate) use drive::claim::{OpenThread, OwnAnswers};
+pub(crate) use drive::clock::{is_due, too_late};
 pub(crate) use drive::driver::{Finish, How, drive};
 pub(crate) use drive::live::Life;
 pub(crate) use drive::opening::{CommandInput, Input, Opening, Resume, value_input};
@@ -57,6 +58,7 @@ pub(crate) use step::cached::{
 pub(crate) use step::output::not_an_update;
 pub(crate) use step::superstep::Started;
 pub(crate) use step::superstep::lock;
+pub(crate) use stored::fits::fits_question;
 pub(crate) use stored::ids::node_names;
 pub(crate) use task::calls::Inflight;
 pub(crate) use task::handle::Suspension;
@@ -65,6 +67,8 @@ pub use task::interrupt::Asking;
 pub(crate) use task::probe::Attempt;
 #[cfg(feature = "testing")]
 pub(crate) use task::probe::Way;
+pub(crate) use task::probe::now;
+pub use task::timer::Sleep;
 pub(crate) use watch::emit::cache_key;
 pub(crate) use watch::sink::{Reader, Sink};
 

@@ -105,6 +105,15 @@ pub enum RunError {
         /// When the other run began.
         since: SystemTime,
     },
+    /// The run was to continue the thread if a question was [due](Interrupt::due), and none is.
+    /// Nothing was run or changed.
+    #[non_exhaustive]
+    NotDue {
+        /// The thread.
+        thread: Arc<str>,
+        /// When a question is due, if one is.
+        next: Option<SystemTime>,
+    },
     /// Another process runs the thread or has stored a newer checkpoint. What this run did since
     /// its last checkpoint is not stored.
     Conflict {
@@ -212,6 +221,7 @@ impl fmt::Display for RunError {
                      {elapsed:?}; try again when that run has ended"
                 )
             }
+            Self::NotDue { thread, .. } => write!(f, "nothing on thread `{thread}` is due"),
             Self::Conflict { thread, .. } => write!(
                 f,
                 "another writer was first on thread `{thread}`; look at where the thread is \
@@ -260,7 +270,7 @@ impl RunError {
             Self::Invalid(_) | Self::UnknownCheckpoint { .. } | Self::Stale { .. } => {
                 "ValueError".into()
             }
-            Self::Resume { .. } => "RuntimeError".into(),
+            Self::Resume { .. } | Self::NotDue { .. } => "RuntimeError".into(),
             Self::StepTimeout { .. } => "TimeoutError".into(),
             Self::NoParent { .. } => "ParentCommand".into(),
             Self::Cache(_) => "CacheError".into(),

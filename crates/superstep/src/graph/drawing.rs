@@ -16,6 +16,8 @@ pub struct Drawing {
     pub nodes: Vec<String>,
     /// The edges, sorted.
     pub edges: Vec<Edge>,
+    /// Which of the nodes are subgraphs that are not unfolded.
+    pub subgraphs: Vec<String>,
 }
 
 /// An edge of a [`Drawing`].
@@ -32,6 +34,14 @@ pub struct Edge {
     pub label: Option<Arc<str>>,
     /// The kind of [`Join`](crate::Join) that it is part of: `all`, `any`, or how many `of` how many.
     pub join: Option<Arc<str>>,
+}
+
+impl Edge {
+    /// What is written at the edge, if anything. A join of all nodes is shown as plain edges.
+    pub(super) fn shown_label(&self) -> Option<&str> {
+        let kind = self.join.as_deref().filter(|kind| *kind != "all");
+        self.label.as_deref().or(kind)
+    }
 }
 
 impl Drawing {
@@ -55,7 +65,13 @@ impl Drawing {
         for node in shown() {
             match unfolded(&node.name) {
                 Some(inner) => self.add(inner, &format!("{prefix}{}:", node.name), depth - 1),
-                None => self.nodes.push(format!("{prefix}{}", node.name)),
+                None => {
+                    let id = format!("{prefix}{}", node.name);
+                    if node.inner.is_some() {
+                        self.subgraphs.push(id.clone());
+                    }
+                    self.nodes.push(id);
+                }
             }
         }
         for edge in &graph.edges {
@@ -92,10 +108,8 @@ impl Drawing {
             if edge.conditional {
                 json["conditional"] = true.into();
             }
-            // Clients know a join of all nodes as plain edges.
-            let kind = edge.join.as_ref().filter(|kind| &***kind != "all");
-            if let Some(label) = edge.label.as_ref().or(kind) {
-                json["data"] = Json::String(label.to_string());
+            if let Some(label) = edge.shown_label() {
+                json["data"] = label.into();
             }
             json
         };

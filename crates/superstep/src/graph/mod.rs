@@ -8,6 +8,7 @@ mod draw;
 mod drawing;
 mod hidden;
 mod join;
+mod place;
 mod reach;
 mod subgraph;
 
@@ -17,4 +18,5 @@ pub use compiled::CompiledGraph;
 pub(crate) use compiled::{Shape, returned};
 pub use drawing::{Drawing, Edge};
 pub use join::Join;
+pub use place::{Area, Placed, PlacedEdge, PlacedGroup, PlacedNode};
 pub use subgraph::Subgraph;

@@ -169,7 +169,7 @@ async fn run_inside<T: State>(
 ) -> Result<Arc<T>, RunError> {
     let start = match input {
         InputKind::Start(start) => start,
-        InputKind::Nothing => StartValue::Writes(Writes::new()),
+        InputKind::Nothing | InputKind::Wake => StartValue::Writes(Writes::new()),
         InputKind::Refused(error) => return Err(refused_input(&error)),
         InputKind::Command(_) => {
             return Err(RunError::Invalid(

@@ -13,6 +13,8 @@ pub struct Input {
 
 pub(crate) enum InputKind {
     Nothing,
+    /// Continue if a question is due.
+    Wake,
     Start(StartValue),
     Command(CommandInput),
     /// It cannot be serialized.
@@ -23,6 +25,7 @@ impl std::fmt::Debug for InputKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Nothing => "Nothing",
+            Self::Wake => "Wake",
             Self::Start(_) => "Start",
             Self::Command(_) => "Command",
             Self::Refused(_) => "Refused",
@@ -34,6 +37,12 @@ impl Input {
     /// No input: the thread continues where it is.
     pub fn nothing() -> Self {
         Self { kind: InputKind::Nothing }
+    }
+
+    /// No input: the thread continues if a question of it is due. If none is, nothing runs, and the run ends
+    /// with [`RunError::NotDue`](crate::RunError::NotDue).
+    pub fn wake() -> Self {
+        Self { kind: InputKind::Wake }
     }
 
     /// Writes to the state.
@@ -79,7 +88,9 @@ impl Input {
     pub fn with_command<S: State>(self, command: Command<S>) -> Self {
         let resume = match self.kind {
             InputKind::Command(command) => command.resume,
-            InputKind::Nothing | InputKind::Start(_) | InputKind::Refused(_) => Resume::Nothing,
+            InputKind::Nothing | InputKind::Wake | InputKind::Start(_) | InputKind::Refused(_) => {
+                Resume::Nothing
+            }
         };
         let kind = InputKind::Command(CommandInput { resume, ..command.into_command_input() });
         Self { kind }

@@ -3,6 +3,7 @@
 mod any;
 mod chains;
 mod driven;
+mod due;
 mod history;
 mod input;
 mod options;
@@ -12,6 +13,7 @@ mod stream;
 mod thread;
 
 pub use any::{AnyEvent, AnyGraph, AnyRun, AnyThread, Request, RunEvents, Schemas, SharedRun};
+pub use due::{DueRun, DueRuns, RunDue};
 pub use history::History;
 pub(crate) use input::InputKind;
 pub use input::{Input, IntoInput};

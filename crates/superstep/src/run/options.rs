@@ -233,6 +233,7 @@ pub(crate) fn refused_input(error: &Error) -> RunError {
 fn begin_with(graph: &Compiled, input: Input) -> Result<engine::Input, RunError> {
     Ok(match input.kind {
         InputKind::Nothing => engine::Input::Nothing,
+        InputKind::Wake => engine::Input::Wake,
         InputKind::Start(start) => engine::Input::Value(check_input(graph, start)?),
         InputKind::Command(command) => engine::Input::Command(command),
         InputKind::Refused(error) => return Err(refused_input(&error)),

@@ -76,6 +76,7 @@ mod brief;
 mod describe;
 mod field;
 mod message;
+mod nested;
 mod reduce;
 mod row;
 mod schema;
@@ -133,4 +134,15 @@ pub trait State: Sized + Send + Sync + 'static {
     /// without fixed fields can.
     #[doc(hidden)]
     fn keep_unknown(&mut self, _unknown: superstep_checkpoint::Map) {}
+}
+
+/// No channels: what a generic state is extended with if there is nothing to add.
+impl State for () {
+    type Update = Writes;
+
+    fn channels(_: &mut Schema<Self>) {}
+
+    fn empty(_: &Arc<Schema<Self>>) -> Self {}
+
+    fn duplicate(&self) -> Self {}
 }

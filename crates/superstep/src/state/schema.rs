@@ -169,6 +169,8 @@ pub(crate) struct Spec {
 pub struct Schema<S> {
     pub(crate) entries: Vec<ChannelEntry<S>>,
     pub(crate) managed: Vec<(Arc<str>, Managed)>,
+    /// The schemas of fields that are states themselves.
+    pub(super) nested: Vec<Arc<dyn Any + Send + Sync>>,
 }
 
 impl<S> fmt::Debug for Schema<S> {
@@ -179,7 +181,7 @@ impl<S> fmt::Debug for Schema<S> {
 
 impl<S> Default for Schema<S> {
     fn default() -> Self {
-        Self { entries: Vec::new(), managed: Vec::new() }
+        Self { entries: Vec::new(), managed: Vec::new(), nested: Vec::new() }
     }
 }
 

@@ -258,7 +258,16 @@ impl Writes {
         Ok(())
     }
 
-    pub(crate) fn extend(&mut self, other: Self) {
+    /// The same writes for a state that has these channels from this position on, as
+    /// [`Schema::nest`](super::Schema::nest) adds them. Writes that are data have names and no positions.
+    #[must_use]
+    pub fn shifted(mut self, by: usize) -> Self {
+        self.list.iter_mut().for_each(|(channel, _)| *channel += by);
+        self
+    }
+
+    /// Adds the writes of another update after these.
+    pub fn extend(&mut self, other: Self) {
         self.list.extend(other.list);
         if let Some(other) = other.loose {
             let loose = self.loose.get_or_insert_default();

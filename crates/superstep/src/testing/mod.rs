@@ -3,6 +3,7 @@
 //! | | |
 //! | --- | --- |
 //! | [`virtual_time`] | sleeps, retries and timeouts take no real time |
+//! | [`Clock`] | sleeps of tasks and deadlines of questions end when the test says so |
 //! | [`CompletionOrder`] | the tasks of a superstep complete in a seeded order |
 //! | [`CrashSaver`] | the process crashes at the k-th storage operation |
 //! | [`FaultSaver`] | the k-th storage operation fails |
@@ -91,6 +92,7 @@
 //! # a_customer_pays_once();
 //! ```
 
+mod clock;
 mod crash;
 mod fault;
 mod journal;
@@ -98,6 +100,7 @@ mod order;
 mod script;
 mod time;
 
+pub use clock::Clock;
 pub use crash::{Crash, CrashSaver};
 pub use fault::{Fault, FaultSaver};
 pub use journal::{Journal, Ran, RanEnd};

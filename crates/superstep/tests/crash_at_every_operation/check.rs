@@ -48,7 +48,7 @@ impl Gone {
             for write in &checkpoint.writes {
                 let tells = reserved_index(&write.channel).is_some()
                     || ["__error_source_node__", "__args__"].contains(&&*write.channel);
-                if !tells && write.task != TaskId::NULL && write.task != TaskId::CLAIM {
+                if !tells && !write.task.is_reserved() {
                     complete.insert(write.task);
                 }
             }

@@ -1,5 +1,6 @@
 //! What is measured. The program in `python/` has the same shapes for LangGraph.
 
+mod agent;
 mod ask;
 mod chat;
 mod flow;
@@ -24,6 +25,7 @@ pub(crate) async fn run(setting: &mut Setting, request: &Request) -> Result<Meas
         "compile" => flow::compile(setting, size).await,
         "wide" => wide::wide(setting, size).await,
         "react" => chat::react(setting, size).await,
+        "agent" => agent::agent(setting, size).await,
         "turn" => chat::turn(setting, size).await,
         "superstep" => chat::superstep(setting, size).await,
         "long" => chat::long(setting, size).await,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use superstep_checkpoint::{Blob, Interrupt, InterruptId, Query, TaskId, TaskWrites, Value};
 
+use crate::engine::drive::clock::{is_due, too_late};
 use crate::engine::drive::control::Durability;
 use crate::engine::drive::driver::Driver;
 use crate::engine::drive::open::Start;
@@ -13,6 +14,7 @@ use crate::engine::kernel::head::{Mark, StartValue, Write};
 use crate::engine::step::entry::Entry;
 use crate::engine::step::output::goto_write;
 use crate::engine::step::superstep::lock;
+use crate::engine::stored::fits::fits_question;
 use crate::engine::stored::ids;
 use crate::engine::stored::pending::Pending;
 use crate::engine::stored::record::RESUME;
@@ -21,8 +23,8 @@ use crate::error::RunError;
 use crate::state::UpdateProblem;
 
 /// A question that waits for an answer.
-struct Open {
-    question: Interrupt,
+pub(in crate::engine) struct Open {
+    pub(in crate::engine) question: Interrupt,
     task: TaskId,
     path: String,
     /// The answers the task had when it asked. Not known if the question is that of a graph or a call inside it.
@@ -31,11 +33,18 @@ struct Open {
 
 /// Answers that fit open questions.
 #[derive(Default)]
-struct Bound {
+pub(in crate::engine) struct Bound {
     /// All answers of a task of this graph, the new one last.
     own: Vec<(TaskId, String, Vec<Value>)>,
     /// Answers that are carried to the asker of the question, which may be a graph or a call inside a task.
     carried: Vec<(InterruptId, Value)>,
+}
+
+/// The one question that is asked, beside tasks that sleep.
+fn sole_question(open: &[Open]) -> Option<InterruptId> {
+    let mut asked = open.iter().filter(|open| !open.question.is_sleep());
+    let first = asked.next()?;
+    asked.next().is_none().then(|| first.question.id.clone())
 }
 
 impl Driver {
@@ -45,6 +54,7 @@ impl Driver {
         command: CommandInput,
         begun: bool,
         start: &Start,
+        due: Vec<(InterruptId, Value)>,
         writes: &mut Vec<Write>,
     ) -> Result<Input, RunError> {
         let CommandInput { resume, update, goto, to_parent } = command;
@@ -84,10 +94,11 @@ impl Driver {
             }
         })?;
         let single = match &resume {
-            Resume::One(answer) => Some(answer.clone()),
-            Resume::Nothing | Resume::ById(_) | Resume::Invalid(..) => None,
+            // LangGraph would give an answer without its question to a sleep.
+            Resume::One(answer) if due.is_empty() && !self.has_sleeps() => Some(answer.clone()),
+            _ => None,
         };
-        let bound = self.bind(resume, single.is_some(), start)?;
+        let bound = self.bind(resume, due, single.is_some(), start)?;
         if !begun {
             writes.extend(new);
             return Ok(Input::Value(StartValue::Writes(update)));
@@ -104,8 +115,14 @@ impl Driver {
     ///
     /// A single answer is also stored without its question, for LangGraph, which would give it to the next question too if
     /// it found it with the task.
-    fn bind(&mut self, resume: Resume, single: bool, start: &Start) -> Result<Bound, RunError> {
-        if resume.is_nothing() {
+    pub(in crate::engine) fn bind(
+        &mut self,
+        resume: Resume,
+        due: Vec<(InterruptId, Value)>,
+        single: bool,
+        start: &Start,
+    ) -> Result<Bound, RunError> {
+        if resume.is_nothing() && due.is_empty() {
             return Ok(Bound::default());
         }
         let open = self.open_questions(start);
@@ -134,6 +151,9 @@ impl Driver {
                 );
             }
             (Resume::One(answer), [open]) => vec![(open.question.id.clone(), answer)],
+            (Resume::One(answer), several) if sole_question(several).is_some() => {
+                sole_question(several).into_iter().map(|id| (id, answer.clone())).collect()
+            }
             (Resume::One(_), several) => {
                 let count = several.len();
                 return refuse(format!("{count} questions are open; answer them by id: {ids}"));
@@ -144,6 +164,14 @@ impl Driver {
             (Resume::ById(answers), _) => answers,
             (Resume::Nothing, _) => Vec::new(),
         };
+        let now = self.setting.run.now();
+        let late = |(id, _): &&(InterruptId, Value)| {
+            open.iter().any(|open| open.question.id == *id && is_due(&open.question, now))
+        };
+        if let Some((id, _)) = answers.iter().find(late).filter(|_| !start.branches) {
+            return refuse(too_late(id));
+        }
+        let answers: Vec<_> = answers.into_iter().chain(due).collect();
         let mut bound = Bound::default();
         let mut seeds = Vec::new();
         for (id, answer) in answers {
@@ -151,6 +179,9 @@ impl Driver {
                 let open = if ids.is_empty() { "none" } else { &ids };
                 return refuse(format!("no open question has the id `{id}`; open are: {open}"));
             };
+            if let Err(why) = fits_question(&open.question, &answer) {
+                return refuse(why);
+            }
             match (&open.before, start.branches) {
                 (Some(before), true) => {
                     let answers = [&before[..], &[answer]].concat();
@@ -173,7 +204,7 @@ impl Driver {
     }
 
     /// The questions that wait for an answer, in the order of their tasks.
-    fn open_questions(&mut self, start: &Start) -> Vec<Open> {
+    pub(in crate::engine) fn open_questions(&mut self, start: &Start) -> Vec<Open> {
         let superstep = self.superstep();
         let mut entries = self.entries(&superstep);
         entries.sort_by_cached_key(|entry| entry.task.path());
@@ -226,6 +257,10 @@ impl Driver {
         found
     }
 
+    fn has_sleeps(&self) -> bool {
+        self.pending.questions().any(|(_, question)| question.is_sleep())
+    }
+
     /// Finds the recorded call that asked a question its caller shows, too. The path of a call is the same on a branch.
     fn find_call(&self, open: &mut Open) {
         let asked = self.pending.asking(&open.question.id).filter(|(id, _)| *id != open.task);
@@ -240,7 +275,7 @@ impl Driver {
     ///
     /// A run that stores at its end stores where the command leads only if it ends here: the checkpoint would otherwise
     /// keep what belongs to the next one. The answers are stored now, with the claim, so that no other process answers.
-    async fn store_command(
+    pub(in crate::engine) async fn store_command(
         &mut self,
         new: &[Write],
         single: Option<Value>,

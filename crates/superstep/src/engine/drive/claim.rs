@@ -1,7 +1,7 @@
 //! The claim on a thread: which run has taken it, and the answers that are stored there, by this run or without the graph.
 
 use superstep_checkpoint::{
-    Blob, Error, Ext, Interrupt, InterruptId, Map, Stored, TaskId, TaskWrites, Value,
+    Alarm, Blob, Error, Ext, Interrupt, InterruptId, Map, Stored, TaskId, TaskWrites, Value,
 };
 
 use crate::engine::drive::control::Durability;
@@ -47,13 +47,16 @@ impl Driver {
         else {
             return Ok(self.put_writes(writes).await?);
         };
+        let drained = self.setting.run.control.drain_reason().is_some();
         loop {
             let claim = &mut self.pending.claim;
             let known = claim.stored.clone();
             let mut claimed = TaskWrites::new(TaskId::CLAIM, "", Vec::new());
-            if !claim.left.is_empty() {
-                // This run takes them now, so that no answer is replaced that a task may have seen.
+            if !claim.left.is_empty() || claim.again.is_some() && !drained {
+                // This run takes them now, so that no answer is replaced that a task may have seen. And what the clock has
+                // answered has come to its end.
                 claim.left.clear();
+                claim.again = claim.again.filter(|_| drained);
                 let blob = claim_of(claim)?;
                 claimed.writes.push((RESUME.into(), blob.clone()));
                 claim.stored = Some(blob);
@@ -150,6 +153,9 @@ fn claim_of(claim: &Claim) -> Result<Blob, superstep_checkpoint::Error> {
     if !claim.left.is_empty() {
         let left = claim.left.iter().map(|id| Value::from(id.as_str())).collect();
         fields.insert("left".into(), Value::List(left));
+    }
+    if let Some(again) = claim.again {
+        fields.insert("again".into(), Alarm::path(again).into());
     }
     Blob::from_value(&Value::Map(fields))
 }

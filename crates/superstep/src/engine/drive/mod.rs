@@ -7,6 +7,7 @@ pub(in crate::engine) mod asked;
 pub(in crate::engine) mod at_exit;
 pub(in crate::engine) mod barrier;
 pub(in crate::engine) mod claim;
+pub(in crate::engine) mod clock;
 pub(in crate::engine) mod control;
 pub(in crate::engine) mod driver;
 pub(in crate::engine) mod live;

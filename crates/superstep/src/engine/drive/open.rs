@@ -6,7 +6,7 @@ use superstep_checkpoint::{AnyCheckpointer, CheckpointId, Query, Source, Stored}
 
 use crate::engine::drive::barrier::apply_error;
 use crate::engine::drive::driver::Driver;
-use crate::engine::drive::opening::Input;
+use crate::engine::drive::opening::{Input, Resume};
 use crate::engine::kernel::apply::apply;
 use crate::engine::kernel::head::{StartValue, Write};
 use crate::engine::kernel::layout::ControlKind;
@@ -165,7 +165,7 @@ impl Driver {
         let told = told.filter(|_| !start.rewound && !start.time_travel);
         // A graph with a memory may have its history from another call. This one has not come to it yet.
         let told = told.map(|told| told && !(begun && self.is_from_another_call()));
-        let continues = matches!(input, Input::Nothing | Input::Command(_));
+        let continues = matches!(input, Input::Nothing | Input::Wake | Input::Command(_));
         let resuming =
             begun && (start.time_travel && self.is_nested() || told.unwrap_or(continues));
         if resuming {
@@ -176,10 +176,26 @@ impl Driver {
             self.pending.forget_answers();
         }
         let mut writes = self.stored_commands()?;
-        let commanded = matches!(input, Input::Command(_));
+        let mut commanded = matches!(input, Input::Command(_));
         let answers = matches!(&input, Input::Command(command) if !command.resume.is_nothing());
+        let takes_up =
+            resuming && !start.branches && !self.is_nested() && self.setting.checkpointer.is_some();
+        let due = if takes_up { self.due_answers(start) } else { Vec::new() };
+        if matches!(input, Input::Wake) {
+            self.check_due(&due)?;
+        }
+        let for_clock = !due.is_empty() || matches!(input, Input::Wake) && self.is_left_behind();
+        self.pending.claim.again = if for_clock { self.again() } else { None };
         let input = match input {
-            Input::Command(command) => self.command(command, begun, start, &mut writes).await?,
+            Input::Command(command) => {
+                self.command(command, begun, start, due, &mut writes).await?
+            }
+            Input::Nothing | Input::Wake if !due.is_empty() => {
+                let bound = self.bind(Resume::Nothing, due, false, start)?;
+                self.store_command(&[], None, bound).await?;
+                commanded = true;
+                Input::Nothing
+            }
             other => other,
         };
         // Where a command leads on a thread that has not begun is taken in with its update.
@@ -195,8 +211,6 @@ impl Driver {
                 updated
             });
         }
-        let takes_up =
-            resuming && !start.branches && !self.is_nested() && self.setting.checkpointer.is_some();
         if takes_up {
             if !commanded && !plan(&self.setting.layout, &self.head).is_empty() {
                 self.claim(Vec::new()).await?;

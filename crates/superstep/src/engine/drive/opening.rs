@@ -17,6 +17,8 @@ use crate::state::{Payload, Writes};
 pub(crate) enum Input {
     /// Go on from where the thread is.
     Nothing,
+    /// As `Nothing`, if a question is due, and else nothing at all.
+    Wake,
     Value(StartValue),
     Command(CommandInput),
 }

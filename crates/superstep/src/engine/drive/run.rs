@@ -4,6 +4,7 @@ use std::any::{Any, TypeId};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock};
+use std::time::SystemTime;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -14,6 +15,7 @@ use crate::engine::drive::control::{Durability, RunControl};
 use crate::engine::drive::live::Life;
 use crate::engine::kernel::layout::Layout;
 use crate::engine::step::superstep::lock;
+use crate::engine::task::probe;
 use crate::engine::watch::event::Mode;
 use crate::engine::watch::sink::Sink;
 use crate::error::RunError;
@@ -75,6 +77,11 @@ impl Run {
     /// The stream, if it wants events of this mode from a graph with this namespace.
     pub(crate) fn sink_for(&self, mode: Mode, ns: &str) -> Option<&Arc<Sink>> {
         self.sink.as_ref().filter(|sink| sink.wants(mode) && (ns.is_empty() || sink.subgraphs))
+    }
+
+    /// The time, by the clock of the process or of a test.
+    pub(crate) fn now(&self) -> SystemTime {
+        probe::now(&self.context)
     }
 
     pub(crate) fn take_answer(&self, id: &InterruptId) -> Option<Value> {

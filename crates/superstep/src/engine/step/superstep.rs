@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
+use std::time::SystemTime;
 
 use superstep_checkpoint::{
-    AnyCache, AnyCheckpointer, AnyStore, CheckpointId, TaskId, TaskWrites, Value,
+    AnyCache, AnyCheckpointer, AnyStore, CheckpointId, InterruptId, TaskId, TaskWrites, Value,
 };
 use tokio::sync::{Notify, Semaphore};
 
@@ -158,6 +159,8 @@ pub(crate) struct Started {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Record {
     pub(crate) answers: Vec<Value>,
+    /// When questions of the task are due.
+    pub(crate) due: Vec<(InterruptId, SystemTime)>,
     pub(crate) returned: Option<Value>,
     /// How the task failed, as it was stored.
     pub(crate) error: Option<String>,

@@ -289,7 +289,9 @@ impl Driver {
             let (node, arg) = (task.inner.name.clone(), entry.brief_arg());
             RunError::Node { node, task: task.id(), arg, error }
         });
+        let alarm = self.alarm(&questions)?;
         self.store(futures, task, encoded?);
+        self.store_alarm(futures, task, alarm);
         if !self.setting.layout.nodes[entry.node].hidden {
             self.setting.emitter.interrupted(&self.head, &questions);
             self.setting.emitter.task_end(task, self.position.step(), &[], None, &questions)?;
@@ -307,6 +309,17 @@ impl Driver {
         match self.setting.run.durability {
             Durability::Sync | Durability::Async => futures.batch.push((task.clone(), writes)),
             Durability::Exit => self.outbox.add(writes),
+        }
+    }
+
+    /// Sees that an alarm is stored in one operation with the question of this task.
+    fn store_alarm(&mut self, futures: &mut Futures, task: &Task, alarm: Option<TaskWrites>) {
+        match (alarm, self.setting.run.durability) {
+            (Some(alarm), Durability::Sync | Durability::Async) => {
+                futures.batch.push((task.clone(), alarm));
+            }
+            (Some(alarm), Durability::Exit) => self.outbox.add(alarm),
+            (None, _) => {}
         }
     }
 

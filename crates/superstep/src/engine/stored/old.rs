@@ -21,7 +21,7 @@ pub(in crate::engine) fn migrated<'a>(
     stored: &'a Stored,
 ) -> Result<Cow<'a, Checkpoint>, Error> {
     let checkpoint = &stored.checkpoint;
-    let of_task = |task: TaskId| task != TaskId::NULL && task != TaskId::CLAIM;
+    let of_task = |task: TaskId| !task.is_reserved();
     if checkpoint.v < 2 && stored.writes.iter().any(|write| of_task(write.task)) {
         return Err(Error::codec(format_args!(
             "checkpoint {} of thread `{}` has format {}, and tasks that it names in a way that is not known here have left their \

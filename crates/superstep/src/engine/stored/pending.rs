@@ -2,7 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::SystemTime;
 
+use superstep_checkpoint::wire::UtcTime;
 use superstep_checkpoint::{Blob, Error, Interrupt, InterruptId, Map, PendingWrite, TaskId, Value};
 
 use crate::engine::step::entry::Entry;
@@ -20,6 +22,8 @@ pub(crate) struct Pending {
     /// An answer that is stored without the question it was given for, as LangGraph does. A task that takes it stores it
     /// again, as its own, and leaves this one where it is.
     pub(crate) unbound_answer: Option<Value>,
+    /// The alarm that this run has set for its open superstep, once it has set one.
+    pub(crate) alarm: Option<Alarmed>,
     /// Somebody has left an answer since the run took the thread.
     pub(crate) answered_meanwhile: bool,
     tasks: HashMap<TaskId, TaskRecord>,
@@ -27,6 +31,15 @@ pub(crate) struct Pending {
     taken_up: HashSet<TaskId>,
     /// Tasks that finished in a superstep that stopped.
     pub(crate) finished: Vec<Entry>,
+}
+
+/// The times that the alarm of an open superstep is made of.
+#[derive(Clone, Copy)]
+pub(crate) struct Alarmed {
+    /// The earliest due time of questions that were stored before this run.
+    pub(crate) waiting: Option<SystemTime>,
+    /// The time that was stored last.
+    pub(crate) set: Option<SystemTime>,
 }
 
 /// The run that took the thread last, and the answers it was given for graphs and calls inside tasks.
@@ -38,6 +51,8 @@ pub(crate) struct Claim {
     pub(crate) answers: Map,
     /// The questions whose answers were left since a run last took the thread. Until one does, they can be replaced.
     pub(crate) left: Vec<String>,
+    /// The clock has answered, and until this time the thread is left to the run that took the answer.
+    pub(crate) again: Option<SystemTime>,
 }
 
 #[derive(Clone, Default)]
@@ -67,6 +82,9 @@ impl Claim {
             if let Some(Value::List(left)) = fields.swap_remove("left") {
                 claim.left = left.iter().filter_map(Value::as_str).map(str::to_owned).collect();
             }
+            if let Some(Value::Str(again)) = fields.swap_remove("again") {
+                claim.again = UtcTime::parse(&again);
+            }
         }
         Ok(claim)
     }
@@ -87,6 +105,11 @@ impl TaskRecord {
             Value::Str(text) => text.clone(),
             other => other.to_string(),
         })
+    }
+
+    fn due(&self) -> Vec<(InterruptId, SystemTime)> {
+        let due = |asked: &Interrupt| Some((asked.id.clone(), asked.due()?));
+        self.questions.iter().filter_map(due).collect()
     }
 
     pub(crate) fn answers(&self) -> &[Value] {
@@ -110,6 +133,9 @@ impl Pending {
             }
             if write.task == TaskId::CLAIM {
                 pending.claim = Claim::from_stored(&write.value)?;
+                continue;
+            }
+            if write.task == TaskId::ALARM {
                 continue;
             }
             let task = pending.tasks.entry(write.task).or_default();
@@ -155,6 +181,7 @@ impl Pending {
             commands,
             claim,
             unbound_answer,
+            alarm: _,
             answered_meanwhile: _,
             tasks,
             taken_up,
@@ -170,6 +197,7 @@ impl Pending {
 
     pub(crate) fn clear(&mut self) {
         self.claim = Claim::default();
+        self.alarm = None;
         self.unbound_answer = None;
         self.commands.clear();
         self.tasks.clear();
@@ -235,6 +263,7 @@ impl Pending {
 
     pub(crate) fn forget_tasks(&mut self) {
         self.claim = Claim::default();
+        self.alarm = None;
         self.unbound_answer = None;
         self.tasks.clear();
     }
@@ -245,6 +274,7 @@ impl Pending {
         }
         let record = |task: &TaskRecord| Record {
             answers: task.answers.clone(),
+            due: task.due(),
             returned: task.returned.clone(),
             error: task.error(),
             args: task.args.clone(),

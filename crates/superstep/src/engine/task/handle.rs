@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::time::SystemTime;
 
 use serde::de::DeserializeOwned;
-use superstep_checkpoint::{AnyStore, CheckpointId, Interrupt, TaskId, Value, from_value};
+use superstep_checkpoint::{
+    AnyStore, CheckpointId, Interrupt, InterruptId, TaskId, Value, from_value,
+};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
@@ -81,6 +84,10 @@ pub(in crate::engine) struct Scratch {
     pub(in crate::engine) answers: Vec<Value>,
     pub(in crate::engine) asked: usize,
     pub(in crate::engine) suspension: Suspension,
+    /// The due times of questions that are stored for the task.
+    pub(in crate::engine) stored_due: Vec<(InterruptId, SystemTime)>,
+    /// Those that were decided in this run, in whichever attempt.
+    pub(in crate::engine) decided_due: Vec<(InterruptId, SystemTime)>,
     pub(super) calls: usize,
     /// How many graphs this attempt has called.
     pub(super) subgraphs: usize,

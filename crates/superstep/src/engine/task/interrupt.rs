@@ -12,6 +12,7 @@ use superstep_checkpoint::{Error, Interrupt, Value, from_value, to_value};
 
 use crate::engine::stored::ids;
 use crate::engine::task::handle::{Refusal, Scratch, Task};
+use crate::engine::task::timer::{Deadline, Timed};
 use crate::error::NodeError;
 
 /// A question, made by [`Task::interrupt`]. Await it for the answer.
@@ -20,6 +21,8 @@ pub struct Asking<A> {
     task: Task,
     question: Result<Value, Error>,
     schema: Option<Value>,
+    /// When the clock answers it, if it does.
+    deadline: Option<Deadline>,
     /// Which question of its task this is; known once it is asked.
     index: Option<usize>,
     answer: PhantomData<fn() -> A>,
@@ -39,6 +42,11 @@ impl<A> Asking<A> {
         self
     }
 
+    pub(super) fn with_deadline(mut self, deadline: Deadline) -> Self {
+        self.deadline = Some(deadline);
+        self
+    }
+
     /// As [`schema`](Self::schema), with the schema of the answer's type.
     #[cfg(feature = "schemars")]
     pub fn with_schema(self) -> Self
@@ -49,13 +57,26 @@ impl<A> Asking<A> {
     }
 }
 
+/// What is asked.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    value: &'a Result<Value, Error>,
+    schema: Option<&'a Value>,
+    deadline: Option<&'a Deadline>,
+}
+
 impl<A: DeserializeOwned> Future for Asking<A> {
     type Output = A;
 
     fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<A> {
         let this = self.get_mut();
         let index = *this.index.get_or_insert_with(|| this.task.next_question());
-        this.task.poll_interrupt(index, &this.question, this.schema.as_ref())
+        let asked = Asked {
+            value: &this.question,
+            schema: this.schema.as_ref(),
+            deadline: this.deadline.as_ref(),
+        };
+        this.task.poll_interrupt(index, asked)
     }
 }
 
@@ -81,6 +102,7 @@ impl Task {
             task: self.clone(),
             question: to_value(&question),
             schema: None,
+            deadline: None,
             index: None,
             answer: PhantomData,
         }
@@ -92,15 +114,17 @@ impl Task {
         scratch.asked - 1
     }
 
-    fn poll_interrupt<A: DeserializeOwned>(
-        &self,
-        index: usize,
-        question: &Result<Value, Error>,
-        schema: Option<&Value>,
-    ) -> Poll<A> {
+    fn poll_interrupt<A: DeserializeOwned>(&self, index: usize, asked: Asked<'_>) -> Poll<A> {
         let mut scratch = self.scratch();
         self.load_answers(&mut scratch);
-        let ns = self.namespace();
+        let mut question = None;
+        if index >= scratch.answers.len() {
+            match self.question(&mut scratch, index, asked) {
+                Ok(Timed::Passed(answer)) => scratch.answers.push(answer),
+                Ok(Timed::Asked(interrupt)) => question = Some(Ok(interrupt)),
+                Err(why) => question = Some(Err(why)),
+            }
+        }
         if let Some(answer) = scratch.answers.get(index) {
             match from_value(answer.clone()) {
                 Ok(answer) => {
@@ -120,31 +144,63 @@ impl Task {
                 }
             }
         }
-        match (question, self.inner.superstep.setting.run.keeps) {
-            (_, false) => {
-                let text = format!(
-                    "node `{}` asked a question, but the graph has no checkpointer to keep it; add one with `with_checkpointer`",
-                    self.name()
-                );
-                scratch.suspension.refused = Some(self.unaskable(text));
-            }
-            (Err(error), _) => {
-                let text =
-                    format!("the question of node `{}` cannot be stored: {error}", self.name());
-                scratch.suspension.refused = Some(self.unaskable(text));
-            }
-            (Ok(value), true) => {
-                let id = ids::interrupt_id(ns, scratch.answers.len());
-                if !scratch.suspension.questions.iter().any(|asked| asked.id == id) {
-                    let response_schema = schema.cloned();
-                    let asked = Interrupt { value: value.clone(), id, response_schema };
-                    scratch.suspension.questions.push(asked);
+        let question =
+            question.unwrap_or_else(|| match self.question(&mut scratch, index, asked)? {
+                Timed::Asked(interrupt) => Ok(interrupt),
+                // The answer that did not fit was to a question that was asked.
+                Timed::Passed(_) => {
+                    Err(format!("the time of node `{}` was up before it asked", self.name()))
                 }
+            });
+        match question {
+            Ok(question) => {
+                let asked = &mut scratch.suspension.questions;
+                if !asked.iter().any(|asked| asked.id == question.id) {
+                    asked.push(question);
+                }
+            }
+            Err(why) => {
+                scratch.suspension.refused = Some(self.unaskable(why));
             }
         }
         drop(scratch);
         self.suspend();
         Poll::Pending
+    }
+
+    /// The question as it is stored, or the answer if its deadline has passed. The error says why it cannot be asked.
+    fn question(
+        &self,
+        scratch: &mut Scratch,
+        index: usize,
+        asked: Asked<'_>,
+    ) -> Result<Timed, String> {
+        let (name, keeps) = (self.name(), self.inner.superstep.setting.run.keeps);
+        let value = asked.value.as_ref();
+        let id = ids::interrupt_id(self.namespace(), scratch.answers.len());
+        // Questions that come later have the id of the first one, which is asked before them.
+        let deadline = asked.deadline.filter(|_| index == scratch.answers.len());
+        let timed = match (deadline, value) {
+            (Some(deadline), Ok(value)) => self
+                .timed(scratch, &id, deadline, (value, asked.schema))
+                .map_err(|why| format!("node `{name}` {why}"))?,
+            (_, Err(error)) if keeps => {
+                return Err(format!("the question of node `{name}` cannot be stored: {error}"));
+            }
+            (_, value) => {
+                let value = value.cloned().unwrap_or_default();
+                Timed::Asked(Interrupt { value, id, response_schema: asked.schema.cloned() })
+            }
+        };
+        match timed {
+            Timed::Asked(_) if !keeps => {
+                let what = if deadline.is_some() { "waits" } else { "asked a question" };
+                Err(format!(
+                    "node `{name}` {what}, but the graph has no checkpointer to keep it; add one with `with_checkpointer`"
+                ))
+            }
+            timed => Ok(timed),
+        }
     }
 
     fn unaskable(&self, text: String) -> Refusal {
@@ -160,7 +216,8 @@ impl Task {
         }
         scratch.loaded = true;
         let superstep = &self.inner.superstep;
-        scratch.answers = superstep.record(self.id()).answers;
+        let record = superstep.record(self.id());
+        (scratch.answers, scratch.stored_due) = (record.answers, record.due);
         if let Some(seed) = superstep.seeds.get(&self.path()) {
             scratch.answers.clone_from(seed);
         }

@@ -9,3 +9,4 @@ pub(in crate::engine) mod handover;
 pub(in crate::engine) mod interrupt;
 pub(in crate::engine) mod nest;
 pub(in crate::engine) mod probe;
+pub(in crate::engine) mod timer;

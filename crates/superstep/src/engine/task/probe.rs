@@ -1,5 +1,8 @@
 //! Where tests look at tasks and bend their course. Without the feature `testing` nothing happens here.
 
+use std::time::SystemTime;
+
+use crate::engine::drive::run::Context;
 use crate::engine::step::attempt::{End, TaskResult};
 use crate::engine::task::handle::Task;
 use crate::error::NodeError;
@@ -70,6 +73,16 @@ impl Attempt {
             tokio::time::sleep(order.delay(task)).await;
         }
     }
+}
+
+/// The time, or that of the clock which a test has put into the context.
+pub(crate) fn now(context: &Context) -> SystemTime {
+    #[cfg(feature = "testing")]
+    if let Some(clock) = context.get::<crate::testing::Clock>() {
+        return clock.now();
+    }
+    let _ = context;
+    SystemTime::now()
 }
 
 /// A random number, or one that a test has chosen.

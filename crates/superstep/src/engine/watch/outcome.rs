@@ -1,5 +1,6 @@
 use std::ops::Deref;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 use superstep_checkpoint::{Interrupt, Value};
@@ -93,6 +94,17 @@ impl<O> Interrupted<O> {
     /// this thread, if there is one.
     pub fn state(&self) -> Option<&O> {
         self.state.as_ref()
+    }
+
+    /// When the clock answers the first of the questions, if it answers any; see
+    /// [`Interrupt::due`](superstep_checkpoint::Interrupt::due).
+    pub fn due(&self) -> Option<SystemTime> {
+        self.questions.iter().filter_map(Interrupt::due).min()
+    }
+
+    /// Whether nobody is asked: the run only [sleeps](crate::Task::sleep).
+    pub fn is_sleeping(&self) -> bool {
+        !self.questions.is_empty() && self.questions.iter().all(Interrupt::is_sleep)
     }
 
     /// The state so far.

@@ -24,6 +24,9 @@ pub struct Request {
     /// `resume` answers the open question, or, as an object whose keys are ids of questions, each of those. `goto` is the name
     /// of a node, `{"node", "input"}`, or a list of these.
     pub command: Option<Json>,
+    /// Whether to continue the thread only if a question of it is due, instead of an input or a
+    /// command. If nothing is due, nothing runs, and the run ends with [`RunError::NotDue`].
+    pub wake: bool,
     /// The context, for graphs that read theirs from JSON.
     pub context: Json,
     /// Which events are wanted.
@@ -51,6 +54,7 @@ impl Default for Request {
         Self {
             input: None,
             command: None,
+            wake: false,
             context: Json::Null,
             modes: vec![Mode::Values],
             subgraphs: false,
@@ -71,6 +75,9 @@ impl Request {
     /// # Errors
     /// The command is malformed.
     pub(super) fn to_input(&self, layout: &Layout) -> Result<Input, RunError> {
+        if self.wake {
+            return Ok(Input::wake());
+        }
         if let Some(command) = self.command.as_ref().filter(|command| !command.is_null()) {
             let command = read_command(layout, command)?;
             return Ok(Input { kind: InputKind::Command(command) });

@@ -1,12 +1,21 @@
 //! Checks an answer against the JSON schema of its question. Supports the common keywords only.
 
-use superstep_checkpoint::Value;
+use superstep_checkpoint::{Interrupt, Value};
 
 /// The depth limit for references, which may form a cycle.
 const DEPTH_MAX: usize = 32;
 
+/// Returns why `value` cannot be the answer to a question, as far as the schema of the question says.
+pub(crate) fn fits_question(question: &Interrupt, value: &Value) -> Result<(), String> {
+    let Some(schema) = &question.response_schema else { return Ok(()) };
+    check(schema, value).map_err(|why| {
+        let id = &question.id;
+        format!("the answer does not fit the schema of question `{id}`: {why}")
+    })
+}
+
 /// Returns why `value` does not fit. Unknown schema keywords are ignored.
-pub(super) fn check(schema: &Value, value: &Value) -> Result<(), String> {
+fn check(schema: &Value, value: &Value) -> Result<(), String> {
     fits(schema, schema, value, "the answer", 0)
 }
 
@@ -61,6 +70,16 @@ fn fits(root: &Value, schema: &Value, value: &Value, at: &str, depth: usize) -> 
     if let (Some(schema), Some(items)) = (schema.get("items"), value.as_list()) {
         for (nth, item) in items.iter().enumerate() {
             inner(schema, item, &format!("item {nth} of {at}"))?;
+        }
+    }
+    if let Some(items) = value.as_list() {
+        let limit = |name| schema.get(name).and_then(Value::as_i64);
+        let count = i64::try_from(items.len()).unwrap_or(i64::MAX);
+        if let Some(least) = limit("minItems").filter(|least| count < *least) {
+            return Err(format!("{at} has {count} items, expected at least {least}"));
+        }
+        if let Some(most) = limit("maxItems").filter(|most| count > *most) {
+            return Err(format!("{at} has {count} items, expected at most {most}"));
         }
     }
     for all in schema.get("allOf").and_then(Value::as_list).into_iter().flatten() {
@@ -133,6 +152,8 @@ mod tests {
         assert!(!of(json!({ "type": "integer" }), json!(1.5)));
         assert!(of(json!({ "type": "number" }), json!(1)));
         assert!(!of(json!({ "type": "array", "items": { "type": "boolean" } }), json!([true, 1])));
+        assert!(!of(json!({ "type": "array", "maxItems": 1 }), json!([1, 2])));
+        assert!(!of(json!({ "minItems": 1 }), json!([])));
         assert!(!of(json!({ "const": 7 }), json!(8)));
         assert!(of(json!({ "$ref": "#" }), json!(8)));
         assert!(of(json!({ "allOf": [{ "$ref": "#/allOf/0" }] }), json!(8)));

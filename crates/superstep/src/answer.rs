@@ -1,5 +1,11 @@
 //! Answering a question without the graph that asked it.
 
+// Stored data is untrusted.
+#![cfg_attr(
+    not(test),
+    warn(clippy::arithmetic_side_effects, clippy::disallowed_methods, clippy::indexing_slicing)
+)]
+
 use std::time::SystemTime;
 
 use serde::Serialize;

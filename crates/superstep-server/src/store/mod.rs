@@ -15,6 +15,12 @@
 //!
 //! Knows no other room but `tenant`: what is stored is neither JSON of the API nor a run in memory.
 
+// Stored data is untrusted.
+#![cfg_attr(
+    not(test),
+    warn(clippy::arithmetic_side_effects, clippy::disallowed_methods, clippy::indexing_slicing)
+)]
+
 mod answers;
 mod crons;
 mod idempotency;

@@ -5,7 +5,7 @@ use crate::time::Micros;
 pub(in crate::store) fn claim(mut run: Run, more: bool, now: Micros) -> Claimed {
     let again = std::mem::replace(&mut run.begun, true);
     run.status = RunStatus::Running;
-    run.attempt += 1;
+    run.attempt = run.attempt.saturating_add(1);
     run.updated_at = now;
     Claimed { run, again, more }
 }

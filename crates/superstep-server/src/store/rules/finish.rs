@@ -20,7 +20,7 @@ pub(in crate::store) fn finish(
     match end {
         Ended::PutBack => {
             run.status = RunStatus::Pending;
-            run.attempt -= 1;
+            run.attempt = run.attempt.saturating_sub(1);
             edit.put_run(run);
         }
         Ended::Over { status, result, thread } => {

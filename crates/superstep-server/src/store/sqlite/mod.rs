@@ -86,6 +86,16 @@ fn failed(error: impl std::fmt::Display) -> StoreError {
     StoreError(error.to_string())
 }
 
+/// A stored number that counts something.
+fn whole(number: i64) -> rusqlite::Result<u64> {
+    u64::try_from(number).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(0, number))
+}
+
+/// A bound as SQLite takes it. No table has more rows than 63 bits can count.
+fn bound(rows: impl TryInto<i64>) -> i64 {
+    rows.try_into().map_or(i64::MAX, |rows| rows)
+}
+
 impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
         failed(error)

@@ -104,13 +104,13 @@ pub(super) fn finish(connection: &Connection, run: &Run, end: Ended) -> Result<b
 }
 
 pub(super) fn recover(connection: &Connection, attempts_max: u32) -> Result<usize> {
-    let mut count = 0;
+    let mut count = 0_usize;
     for thread in threads_with(connection, &[RunStatus::Running])? {
         let rows = load_thread(connection, &thread)?;
         // The file belongs to one process, so the process that began them is gone.
         let (left, changes) = rules::recover(rows, |_| true, attempts_max, Micros::now());
         apply(connection, &changes)?;
-        count += left;
+        count = count.saturating_add(left);
     }
     Ok(count)
 }

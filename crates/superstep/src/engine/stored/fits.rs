@@ -23,7 +23,9 @@ fn fits(root: &Value, schema: &Value, value: &Value, at: &str, depth: usize) -> 
     if depth > DEPTH_MAX {
         return Ok(());
     }
-    let inner = |schema: &Value, value: &Value, at: &str| fits(root, schema, value, at, depth + 1);
+    let inner = |schema: &Value, value: &Value, at: &str| {
+        fits(root, schema, value, at, depth.saturating_add(1))
+    };
     if schema.as_bool() == Some(false) {
         return Err(format!("{at} is not allowed"));
     }

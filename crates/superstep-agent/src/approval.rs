@@ -192,7 +192,7 @@ pub(crate) enum Verdict {
     /// It runs. If it was edited, this says so to the model.
     Run(ToolCall, Option<String>),
     /// It does not run; this is its result.
-    Answered(Message),
+    Answered(Box<Message>),
 }
 
 /// Asks about a call, if it has to be asked about.
@@ -215,7 +215,7 @@ pub(crate) async fn ask(
             Verdict::Run(call, Some(notice))
         }
         decision => match result_of(&call, decision) {
-            Some(message) => Verdict::Answered(message),
+            Some(message) => Verdict::Answered(Box::new(message)),
             None => Verdict::Run(call, None),
         },
     }

@@ -98,7 +98,7 @@ impl App {
     ) -> ApiResult<Result<Made, Kept>> {
         let key = asked.as_ref().and_then(|asked| Some(asked.key.rsplit_once('\n')?.1.to_owned()));
         match self.store.create(asked, what, Micros::now()).await? {
-            Once::Made(made) => Ok(Ok(made)),
+            Once::Made(made) => Ok(Ok(*made)),
             Once::Known(kept) => Ok(Err(kept)),
             Once::Other => Err(ApiError::invalid(format!(
                 "the idempotency key `{}` was used for another request; use a new key for each request",

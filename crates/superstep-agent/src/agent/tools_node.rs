@@ -86,7 +86,7 @@ impl ToolNode {
         let asked = approval::ask(approval.as_ref(), spec, call, self.format, task).await;
         let (call, notice) = match asked {
             Verdict::Run(call, notice) => (call, notice),
-            Verdict::Answered(message) => return say::<X>(message),
+            Verdict::Answered(message) => return say::<X>(*message),
         };
         let invocation = Invocation::new(call.clone(), task.clone(), state.clone());
         let run = ToolRun { tool: spec.clone(), invocation };

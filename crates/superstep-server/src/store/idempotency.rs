@@ -70,7 +70,7 @@ impl Made {
 #[derive(Clone, Debug)]
 pub(crate) enum Once {
     /// It was carried out now, or refused. A refusal is not kept: the same request may succeed later.
-    Made(Made),
+    Made(Box<Made>),
     /// It was carried out before. Nothing was changed.
     Known(Kept),
     /// Something else was asked for under the key. Nothing was changed.

@@ -29,6 +29,8 @@ pub(crate) struct App {
     pub(crate) wake: Arc<Notify>,
     /// Tells what fires crons that one of them may be due earlier.
     pub(crate) cron_wake: Arc<Notify>,
+    /// Tells what wakes threads that one of them may be due earlier.
+    pub(crate) timer_wake: Arc<Notify>,
     /// Tells what sends webhooks that there may be one.
     pub(crate) webhook_wake: Arc<Notify>,
     pub(crate) webhooks: webhooks::Client,
@@ -64,6 +66,7 @@ impl App {
         self.hub.drain_all(SHUTDOWN);
         self.wake.notify_waiters();
         self.cron_wake.notify_waiters();
+        self.timer_wake.notify_waiters();
         self.webhook_wake.notify_waiters();
     }
 

@@ -23,6 +23,7 @@ mod server;
 mod settings;
 mod store;
 mod time;
+mod timers;
 mod webhooks;
 mod wire;
 

@@ -284,6 +284,7 @@ impl Server {
             hub: Hub::default(),
             wake: Arc::new(Notify::new()),
             cron_wake: Arc::new(Notify::new()),
+            timer_wake: Arc::new(Notify::new()),
             webhook_wake: Arc::new(Notify::new()),
             webhooks,
             pending_max: self.pending_max,

@@ -17,6 +17,7 @@ pub(crate) mod records;
 mod rules;
 pub(crate) mod sessions;
 mod sqlite;
+mod wakes;
 pub(crate) mod webhooks;
 
 use std::future::Future;
@@ -31,6 +32,7 @@ pub(crate) use records::{
 };
 pub(crate) use sessions::SessionLog;
 pub(crate) use sqlite::SqliteStore;
+pub(crate) use wakes::{DueThread, Wake, Wakes, Woken};
 pub(crate) use webhooks::{Webhook, Webhooks};
 
 use crate::metrics::Timing;
@@ -148,7 +150,7 @@ pub(crate) struct Stored {
 }
 
 /// The server's store. The [module page](self) is its contract.
-pub(crate) trait Store: Crons + SessionLog + Webhooks {
+pub(crate) trait Store: Crons + SessionLog + Wakes + Webhooks {
     /// How often the store was called, and how long its answers took.
     fn timing(&self) -> &Timing;
     /// Whether the store answers.

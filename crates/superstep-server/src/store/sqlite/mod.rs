@@ -10,6 +10,7 @@ mod list;
 mod runs;
 mod sessions;
 mod threads;
+mod wakes;
 mod webhooks;
 
 use std::path::Path;
@@ -154,6 +155,7 @@ fn connect(file: Option<&Path>) -> Result<Connection> {
     connection.execute_batch(sessions::SCHEMA)?;
     connection.execute_batch(crons::SCHEMA)?;
     connection.execute_batch(webhooks::SCHEMA)?;
+    connection.execute_batch(wakes::SCHEMA)?;
     Ok(connection)
 }
 

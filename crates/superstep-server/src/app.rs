@@ -42,6 +42,8 @@ pub(crate) struct App {
     pub(crate) cron_wake: Arc<Notify>,
     /// Tells what deletes expired threads that one of them will expire.
     pub(crate) expiry_wake: Arc<Notify>,
+    /// Tells what wakes threads that one of them may be due earlier.
+    pub(crate) timer_wake: Arc<Notify>,
     /// Tells what sends webhooks that there may be one.
     pub(crate) webhook_wake: Arc<Notify>,
     pub(crate) webhooks: webhooks::Client,
@@ -79,6 +81,7 @@ impl App {
         self.hub.drain_all(SHUTDOWN);
         self.wake.notify_waiters();
         self.cron_wake.notify_waiters();
+        self.timer_wake.notify_waiters();
         self.webhook_wake.notify_waiters();
         self.expiry_wake.notify_waiters();
     }

@@ -28,6 +28,7 @@ mod store;
 mod tenant;
 mod threads;
 mod time;
+mod timers;
 mod webhooks;
 mod wire;
 

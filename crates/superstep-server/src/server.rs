@@ -311,6 +311,7 @@ impl Server {
             hub: Hub::default(),
             wake: Arc::new(Notify::new()),
             cron_wake: Arc::new(Notify::new()),
+            timer_wake: Arc::new(Notify::new()),
             webhook_wake: Arc::new(Notify::new()),
             expiry_wake: Arc::new(Notify::new()),
             webhooks,

@@ -78,6 +78,9 @@
 //! The node runs again from its first line when the answer arrives. Put what must not happen twice into a
 //! [recorded call](Task::call), which returns its recorded result from then on; [`func`] has workflows made of such calls.
 //!
+//! **Timers.** A node [sleeps](Task::sleep) for a month, or gives a person [three days to answer](Asking::or_after). The run ends meanwhile;
+//! [`CompiledGraph::run_due`] runs what is due.
+//!
 //! **Time travel.** [`Thread::get_state_history`] walks the checkpoints, [`Thread::at`] goes back to one, [`Thread::update_state`] begins a branch there.
 //!
 //! **Subgraphs.** A compiled graph is a node of another ([`CompiledGraph::as_node`]), with a state and a [`Memory`] of its own.

@@ -27,6 +27,7 @@ chapters! {
     FromLanggraph: "docs/guide/src/from-langgraph.md",
     Index: "docs/guide/src/index.md",
     Interrupts: "docs/guide/src/interrupts.md",
+    Waiting: "docs/guide/src/waiting.md",
     Limits: "docs/guide/src/limits.md",
     Operations: "docs/guide/src/operations.md",
     RecordedCalls: "docs/guide/src/recorded-calls.md",

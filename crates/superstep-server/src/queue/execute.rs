@@ -72,6 +72,7 @@ pub(super) async fn execute(app: Arc<App>, claimed: Claimed) {
     active.feed.end(told);
     app.hub.remove(&run.run_id);
     app.webhook_wake.notify_one();
+    app.timer_wake.notify_one();
     // The next run of the thread may be ready now.
     app.wake.notify_one();
 }
@@ -88,7 +89,7 @@ fn count(app: &App, ended: &Ended) {
 pub(super) async fn give_up(app: &App, run: &Run) {
     let error =
         json!({ "error": "InternalError", "message": "the server failed while it drove the run" });
-    let end = thread_end(ThreadStatus::Error, None, Object::new(), error.clone());
+    let end = thread_end(ThreadStatus::Error, Rest::default(), error.clone());
     let result = json!({ "__error__": error });
     let over = Ended::Over { status: RunStatus::Error, result: result.clone(), thread: end };
     let told = match app.store.finish(run, over.clone()).await {
@@ -162,27 +163,32 @@ async fn attempt(
         request.input = None;
         request.command = None;
     }
+    // What an earlier attempt has answered for the clock is not due any more, and still to be done.
+    request.wake &= !again;
     let later = keep_expected(&thread, &mut request).await;
     let mut tell = Tell { feed, frames: &mut frames, told, barriers: run.resumable(), publisher };
     let end = match drive(thread, request, later, &mut tell).await? {
         Ok(end) => end,
+        Err(RunError::NotDue { .. }) => {
+            feed.flush().await?;
+            return Ok(rested(&latest).await);
+        }
         Err(error) => return fail(feed, run, Some(&latest), &error).await,
     };
     let rolled_back = control.drain_reason().as_deref() == Some(cancel_reason(Cancel::Rollback));
     let ended = match end {
         _ if rolled_back => roll_back(app, run, &latest).await,
         Outcome::Done(values) => {
-            let end =
-                thread_end(ThreadStatus::Idle, Some(values.clone()), Object::new(), Json::Null);
-            over(RunStatus::Success, values, end)
+            let rest = Rest { values: Some(values.clone()), ..Rest::default() };
+            over(RunStatus::Success, values, thread_end(ThreadStatus::Idle, rest, Json::Null))
         }
         Outcome::Interrupted(asked) => {
             let mut result = asked.state().cloned().unwrap_or_default();
             if !asked.is_empty() {
                 result["__interrupt__"] = interrupts_json(&asked);
             }
-            let (values, interrupts) = rest(&latest).await;
-            let end = thread_end(ThreadStatus::Interrupted, values, interrupts, Json::Null);
+            let rest = rest(&latest).await;
+            let end = thread_end(ThreadStatus::Interrupted, rest, Json::Null);
             over(RunStatus::Success, result, end)
         }
         Outcome::Drained(reason) if &*reason == SHUTDOWN => Ended::PutBack,
@@ -191,8 +197,8 @@ async fn attempt(
             let state = latest.state(true).await.ok();
             let unfinished = state.as_ref().is_some_and(|state| !state.next.is_empty());
             let status = if unfinished { ThreadStatus::Interrupted } else { ThreadStatus::Idle };
-            let (values, interrupts) = state.map_or_else(Default::default, |state| parts(&state));
-            over(RunStatus::Interrupted, json!({}), thread_end(status, values, interrupts, error))
+            let rest = state.map_or_else(Rest::default, |state| parts(&state));
+            over(RunStatus::Interrupted, json!({}), thread_end(status, rest, error))
         }
         // Later kinds of ends leave the thread as it is.
         _ => Ended::PutBack,
@@ -224,11 +230,11 @@ async fn fail(
     let error = error_json(error);
     feed.push("error", &error).await?;
     feed.flush().await?;
-    let (values, interrupts) = match thread {
+    let rest = match thread {
         Some(thread) => rest(thread).await,
-        None => (None, Object::new()),
+        None => Rest::default(),
     };
-    let end = thread_end(ThreadStatus::Error, values, interrupts, error.clone());
+    let end = thread_end(ThreadStatus::Error, rest, error.clone());
     let ended = over(RunStatus::Error, json!({ "__error__": error }), end);
     Ok(forget_if_temporary(run, ended))
 }
@@ -242,13 +248,9 @@ fn error_json(error: &RunError) -> Json {
     json!({ "error": error.kind(), "message": message })
 }
 
-fn thread_end(
-    status: ThreadStatus,
-    values: Option<Json>,
-    interrupts: Object,
-    error: Json,
-) -> Box<ThreadEnd> {
-    Box::new(ThreadEnd { status, values, interrupts, error })
+fn thread_end(status: ThreadStatus, rest: Rest, error: Json) -> Box<ThreadEnd> {
+    let Rest { values, interrupts, due } = rest;
+    Box::new(ThreadEnd { status, values, interrupts, error, due })
 }
 
 /// Deletes what a run has stored, as if it had never run.
@@ -260,31 +262,52 @@ async fn roll_back(app: &App, run: &Run, thread: &AnyThread) -> Ended {
     let begun = state.as_ref().is_some_and(|state| state.metadata.is_some());
     let next = state.as_ref().is_some_and(|state| !state.next.is_empty());
     let status = if next { ThreadStatus::Interrupted } else { ThreadStatus::Idle };
-    let (values, interrupts) = state.map_or_else(Default::default, |state| parts(&state));
-    let values = if begun { values } else { Some(Json::Null) };
+    let mut rest = state.map_or_else(Rest::default, |state| parts(&state));
+    if !begun {
+        rest.values = Some(Json::Null);
+    }
     let error =
         json!({ "error": "UserRollback", "message": "the run was rolled back by a request" });
-    let thread = Some(thread_end(status, values, interrupts, error));
+    let thread = Some(thread_end(status, rest, error));
     let thread_too = run.stateless == Some(OnCompletion::Delete);
     Ended::Deleted { status: None, result: json!({}), thread_too, thread }
 }
 
 /// Where a thread is after a run that did not finish.
-async fn rest(thread: &AnyThread) -> (Option<Json>, Object) {
+#[derive(Default)]
+struct Rest {
+    values: Option<Json>,
+    interrupts: Object,
+    due: Option<Micros>,
+}
+
+async fn rest(thread: &AnyThread) -> Rest {
     match thread.state(true).await {
         Ok(state) => parts(&state),
         Err(error) => {
             tracing::warn!(thread = thread.id(), %error, "the state of a thread could not be read");
-            Default::default()
+            Rest::default()
         }
     }
 }
 
-fn parts(state: &RawSnapshot) -> (Option<Json>, Object) {
+fn parts(state: &RawSnapshot) -> Rest {
     let values = state.metadata.is_some().then(|| Json::from(state.values.clone()));
     let mut interrupts = Object::new();
     open_questions(state, &mut interrupts);
-    (values, interrupts)
+    // A failure has to be looked at first.
+    let has_failed = state.tasks.iter().any(|task| task.error.is_some());
+    let due = state.interrupts.iter().filter_map(Interrupt::due).min().filter(|_| !has_failed);
+    Rest { values, interrupts, due: due.map(Micros::from) }
+}
+
+/// The end of a run that was to do what is due, and found that nothing is.
+async fn rested(thread: &AnyThread) -> Ended {
+    let rest = rest(thread).await;
+    let waits = !rest.interrupts.is_empty();
+    let status = if waits { ThreadStatus::Interrupted } else { ThreadStatus::Idle };
+    let values = rest.values.clone().unwrap_or_else(|| json!({}));
+    over(RunStatus::Success, values, thread_end(status, rest, Json::Null))
 }
 
 /// Open questions by the innermost task that asked them.
@@ -369,6 +392,7 @@ fn to_request(run: &Run) -> Request {
             Some("sync") => Durability::Sync,
             _ => Durability::Async,
         },
+        wake: run.asked("wake") == &Json::Bool(true),
         recursion_limit: config["recursion_limit"].as_u64(),
         interrupt_before: break_at(run.asked("interrupt_before")),
         interrupt_after: break_at(run.asked("interrupt_after")),

@@ -29,6 +29,7 @@ pub(crate) mod records;
 mod rules;
 pub(crate) mod sessions;
 mod sqlite;
+mod wakes;
 pub(crate) mod webhooks;
 
 use std::future::Future;
@@ -46,6 +47,7 @@ pub(crate) use records::{
 };
 pub(crate) use sessions::SessionLog;
 pub(crate) use sqlite::SqliteStore;
+pub(crate) use wakes::{DueThread, Wake, Wakes, Woken};
 pub(crate) use webhooks::{Webhook, Webhooks};
 
 use crate::metrics::Timing;
@@ -196,7 +198,7 @@ pub(crate) struct Stored {
 
 /// The server's store. The [module page](self) is its contract.
 pub(crate) trait Store:
-    Answers + ApiKeys + Crons + Idempotency + SessionLog + Webhooks
+    Answers + ApiKeys + Crons + Idempotency + SessionLog + Wakes + Webhooks
 {
     /// How often the store was called, and how long its answers took.
     fn timing(&self) -> &Timing;

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
+use super::Wake;
 use crate::tenant::{id_of, tenant_of};
 use crate::time::Micros;
 
@@ -121,6 +122,9 @@ pub(crate) struct Thread {
     pub(crate) interrupts: Map<String, Json>,
     /// Null, or how the last run failed.
     pub(crate) error: Json,
+    /// When the clock is to wake it, if it is.
+    #[serde(default)]
+    pub(crate) wake: Option<Wake>,
     /// Clients follow the thread through the thread protocol, so its runs tell the thread's session what happens.
     #[serde(default)]
     pub(crate) session: bool,
@@ -150,6 +154,7 @@ impl Thread {
             values: Json::Null,
             interrupts: Map::new(),
             error: Json::Null,
+            wake: None,
             session: false,
             answered: Vec::new(),
             ttl: None,
@@ -157,7 +162,7 @@ impl Thread {
     }
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Run {
     pub(crate) run_id: String,
     pub(crate) thread_id: String,
@@ -269,4 +274,6 @@ pub(crate) struct ThreadEnd {
     pub(crate) values: Option<Json>,
     pub(crate) interrupts: Map<String, Json>,
     pub(crate) error: Json,
+    /// When a question of it is due.
+    pub(crate) due: Option<Micros>,
 }

@@ -13,6 +13,7 @@ mod list;
 mod runs;
 mod sessions;
 mod threads;
+mod wakes;
 mod webhooks;
 
 use std::path::Path;
@@ -173,7 +174,7 @@ fn connect(file: Option<&Path>) -> Result<Connection> {
     ] {
         with_tenant(&connection, table, key)?;
     }
-    for schema in [answers::SCHEMA, idempotency::SCHEMA, keys::SCHEMA] {
+    for schema in [answers::SCHEMA, idempotency::SCHEMA, keys::SCHEMA, wakes::SCHEMA] {
         connection.execute_batch(schema)?;
     }
     Ok(connection)

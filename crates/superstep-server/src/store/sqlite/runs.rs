@@ -48,12 +48,12 @@ pub(super) fn open_of(connection: &Connection, thread: &str) -> Result<Vec<Run>>
     many(connection, sql, [thread])
 }
 
-fn load_thread(connection: &Connection, id: &str) -> Result<ThreadRows> {
+pub(super) fn load_thread(connection: &Connection, id: &str) -> Result<ThreadRows> {
     let (thread, open) = (threads::find(connection, id)?, open_of(connection, id)?);
     Ok(ThreadRows { thread, open })
 }
 
-fn apply(connection: &Connection, changes: &Changes) -> Result<()> {
+pub(super) fn apply(connection: &Connection, changes: &Changes) -> Result<()> {
     if let Some(thread) = &changes.delete_thread {
         threads::delete(connection, thread)?;
     }

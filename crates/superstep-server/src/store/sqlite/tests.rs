@@ -53,6 +53,7 @@ fn over() -> Ended {
         values: Some(json!({ "x": 1 })),
         interrupts: Map::new(),
         error: json!(null),
+        due: None,
     };
     Ended::Over { status: RunStatus::Success, result: json!({ "x": 1 }), thread: Box::new(thread) }
 }

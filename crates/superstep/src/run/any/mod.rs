@@ -21,11 +21,13 @@ pub use run::{AnyEvent, AnyRun};
 pub use schemas::Schemas;
 pub use shared::{RunEvents, SharedRun};
 
+use super::due::{Due, DueOptions, DueRuns};
 use super::options::Target;
 use super::thread::{StateUpdate, Thread};
 use crate::engine::{CheckpointRef, RawSnapshot};
 use crate::error::RunError;
 use crate::graph::{CompiledGraph, Drawing};
+use crate::node::BoxFuture;
 use crate::state::{Schema, State, Writes};
 
 /// A placeholder for the unknown state type. The state of such a graph is never accessed.
@@ -145,6 +147,20 @@ impl AnyGraph {
     /// The schemas of the subgraphs, by the name of the node, level by level with `|` between them.
     pub fn subgraphs(&self, recurse: bool) -> Vec<(String, Schemas)> {
         schemas::inside(self.graph.inner(), "", recurse)
+    }
+
+    /// Runs the threads on which a question is due; see [`CompiledGraph::run_due`].
+    ///
+    /// # Errors
+    /// The graph has no checkpointer, or it failed.
+    pub async fn run_due(&self) -> Result<DueRuns<Json>, RunError> {
+        let due = Due::of(&self.graph, &DueOptions::default())?;
+        let graph = self.clone();
+        let run = move |thread: Arc<str>| -> BoxFuture<_> {
+            let request = Request { wake: true, modes: Vec::new(), ..Request::default() };
+            Box::pin(graph.thread(thread).run(request).outcome())
+        };
+        due.run(run).await
     }
 
     /// The thread with this id.

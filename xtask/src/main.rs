@@ -132,6 +132,7 @@ fn main() -> ExitCode {
                 ExitCode::FAILURE
             }
         },
+        Ok(Task::Kills(kills)) => stage::run(&[stage::kills(&kills)]),
         Ok(Task::Bench(args)) => stage::run(&[bench(args)]),
         Err(mistake) => {
             eprintln!("{mistake}\n\n{}", args::HELP);

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 use superstep_testdb::Cluster;
 
+use crate::args::Kills;
+
 /// What a stage runs.
 #[derive(Clone, Copy, Debug)]
 enum Program {
@@ -179,6 +181,19 @@ pub(crate) fn bench(args: Vec<String>) -> Stage {
     let mut stage = Stage::new("bench", "run --release -p superstep-bench --");
     stage.args.extend(args);
     if on_server { stage.with_server() } else { stage }
+}
+
+/// Kills the server again and again.
+pub(crate) fn kills(kills: &Kills) -> Stage {
+    let test = "nothing_acknowledged_is_lost_when_the_server_is_killed";
+    let args = format!("test -p superstep-cli --test {test} -- --nocapture");
+    let stage = Stage::new("kills", &args)
+        .env("SUPERSTEP_TEST_KILLS", kills.kills.to_string())
+        .env("SUPERSTEP_TEST_SEED", kills.seed.to_string());
+    match &kills.db {
+        Some(db) => stage.env("SUPERSTEP_TEST_DB", db.clone()),
+        None => stage,
+    }
 }
 
 /// Whether a bench with these arguments measures anything on PostgreSQL.

@@ -190,9 +190,9 @@ impl<'de> Deserialize<'de> for Decision {
 /// What comes of a call that a person was asked about.
 pub(crate) enum Verdict {
     /// It runs. If it was edited, this says so to the model.
-    Run(ToolCall, Option<String>),
+    Run(Box<ToolCall>, Option<String>),
     /// It does not run; this is its result.
-    Answered(Message),
+    Answered(Box<Message>),
 }
 
 /// Asks about a call, if it has to be asked about.
@@ -204,19 +204,19 @@ pub(crate) async fn ask(
     task: &Task,
 ) -> Verdict {
     let Some(approval) = approval.filter(|approval| approval.asks(&call.args)) else {
-        return Verdict::Run(call, None);
+        return Verdict::Run(Box::new(call), None);
     };
     let (question, schema) = approval.question(spec, &call, format);
     match task.interrupt::<Decision>(question).schema(schema).await {
-        Decision::Approve => Verdict::Run(call, None),
+        Decision::Approve => Verdict::Run(Box::new(call), None),
         Decision::Edit { edited_action } => {
             let notice = notice(&edited_action);
             call.args = edited_action.args;
-            Verdict::Run(call, Some(notice))
+            Verdict::Run(Box::new(call), Some(notice))
         }
         decision => match result_of(&call, decision) {
-            Some(message) => Verdict::Answered(message),
-            None => Verdict::Run(call, None),
+            Some(message) => Verdict::Answered(Box::new(message)),
+            None => Verdict::Run(Box::new(call), None),
         },
     }
 }

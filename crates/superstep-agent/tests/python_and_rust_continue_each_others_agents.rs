@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value as Json, json};
-use superstep::checkpoint::{AnyCheckpointer, InterruptId};
+use superstep::checkpoint::{AnyCheckpointer, InterruptId, Value};
 use superstep::state::{Message, Role, ToolCall};
 use superstep::{CompiledGraph, Snapshot};
 use superstep_agent::middleware::{HumanInTheLoop, ModelCallLimit};
@@ -153,7 +153,7 @@ async fn rust(checkpointer: &AnyCheckpointer, call: &Json) -> Json {
     };
     let messages = looked.state().messages.iter();
     let messages: Vec<_> = messages.map(|it| json!([class(it), it.text()])).collect();
-    let counted = looked.state().layer("thread_model_call_count").and_then(|it| it.as_i64());
+    let counted = looked.state().layer("thread_model_call_count").and_then(Value::as_i64);
     json!({ "messages": messages, "counted": counted, "open": questions(&looked).len() })
 }
 

@@ -305,4 +305,6 @@ pub(crate) enum Drawing {
     Ascii,
     /// A Mermaid flowchart
     Mermaid,
+    /// An SVG picture
+    Svg,
 }

@@ -1,5 +1,8 @@
 //! Reads a thread without its graph, from what is stored.
 
+// Stored data is untrusted. What is indexed is the list of nodes and tasks that is made here.
+#![cfg_attr(not(test), warn(clippy::arithmetic_side_effects, clippy::disallowed_methods))]
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -48,7 +51,7 @@ pub(crate) fn counted(next: &[String]) -> String {
     let mut counts: Vec<(&String, usize)> = Vec::new();
     for node in next {
         match counts.last_mut() {
-            Some((last, count)) if *last == node => *count += 1,
+            Some((last, count)) if *last == node => *count = count.saturating_add(1),
             _ => counts.push((node, 1)),
         }
     }
@@ -71,7 +74,7 @@ pub(crate) fn tasks(stored: &Stored) -> Result<Vec<TaskSeen>, Error> {
             let arg = arg.map(|arg| brief(&readable::readable(arg).to_string(), ARG_MAX));
             let (id, questions) = (write.task, Vec::new());
             found.push(TaskSeen { id, node, arg, finished: false, error: None, questions });
-            found.len() - 1
+            found.len().saturating_sub(1)
         });
         let task = &mut found[at];
         match &*write.channel {

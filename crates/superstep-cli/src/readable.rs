@@ -3,6 +3,9 @@
 use serde_json::{Map, Value as Json, json};
 use superstep_checkpoint::{Blob, Ext, Interrupt, Tag, Value};
 
+use crate::out::brief;
+use crate::time;
+
 /// The depth limit for decoding types that only Python knows.
 const DEPTH_MAX: usize = 64;
 
@@ -86,7 +89,34 @@ pub(crate) fn question(asked: &Interrupt) -> Json {
     if let Some(schema) = &asked.response_schema {
         shown["response_schema"] = readable(schema);
     }
+    if let Some(due) = asked.due() {
+        shown["due"] = time::iso(due).into();
+        shown["sleeps"] = asked.is_sleep().into();
+    }
     shown
+}
+
+/// The schema of the answer, without what says when the question is due.
+pub(crate) fn schema(asked: &Interrupt) -> Option<Json> {
+    let mut schema = readable(asked.response_schema.as_ref()?);
+    if let (Some(_), Some(fields)) = (asked.due(), schema.as_object_mut()) {
+        fields.retain(|name, _| name != "x-superstep" && name != "default");
+        if fields.is_empty() {
+            return None;
+        }
+    }
+    Some(schema)
+}
+
+/// What happens at the due time of a question, if it has one.
+pub(crate) fn due(asked: &Interrupt) -> Option<String> {
+    let due = time::iso(asked.due()?);
+    Some(match asked.due_answer() {
+        Some(default) if !asked.is_sleep() => {
+            format!("due {due}, then: {}", brief(&readable(&default).to_string(), 200))
+        }
+        _ => format!("sleeps until {due}"),
+    })
 }
 
 /// Text as it is, and everything else as JSON: what fits on a line.

@@ -7,6 +7,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+#[path = "world/large.rs"]
+mod large;
 #[path = "world/served.rs"]
 mod served;
 
@@ -21,8 +23,8 @@ fn scenarios(packages: &str) -> PathBuf {
     place
 }
 
-/// Runs a file of scenarios, of which there must be at least so many.
-fn play(file: &str, least: usize) {
+/// Runs a file of scenarios, of which there must be at least so many. Other servers are named by their address.
+fn play(file: &str, least: usize, other: impl FnOnce(&Path) -> Option<large::Large>) {
     let tools = (std::env::var("SUPERSTEP_TEST_STUDIO"), std::env::var("SUPERSTEP_TEST_BROWSER"));
     let (Ok(packages), Ok(browser)) = tools else {
         println!(
@@ -33,16 +35,51 @@ fn play(file: &str, least: usize) {
     let place = scenarios(&packages);
     let dir = served::directory(&format!("studio-{file}"));
     let mut command = Command::new("node");
+    let other = other(&dir);
+    if let Some(other) = &other {
+        command.env("OTHER_SERVER", &other.url);
+    }
     command.current_dir(place).arg(format!("{file}.mjs"));
     command.args([env!("CARGO_BIN_EXE_superstep"), &browser]).arg(&dir);
     let out = served::output(&mut command);
     println!("{out}");
     let played = out.lines().filter(|line| line.starts_with("ok ")).count();
     assert!(played >= least, "{played} scenarios\n{out}");
+    drop(other);
     std::fs::remove_dir_all(&dir).expect("it can be removed");
+}
+
+fn none(_: &Path) -> Option<large::Large> {
+    None
 }
 
 #[test]
 fn questions_are_answered() {
-    play("answering", 1);
+    play("answering", 11, none);
+}
+
+#[test]
+fn threads_are_looked_into() {
+    play("looking", 19, none);
+}
+
+#[test]
+fn runs_are_started_and_everything_around_them() {
+    play("trying", 10, none);
+}
+
+#[test]
+fn nothing_breaks_the_page() {
+    play("enduring", 18, none);
+}
+
+/// The way that the guide describes, as a newcomer goes it. With `SUPERSTEP_PICTURES` it writes the pictures of the guide there.
+#[test]
+fn the_way_in_the_guide_is_gone() {
+    play("pictures", 3, none);
+}
+
+#[test]
+fn large_things_stay_usable() {
+    play("large", 5, |dir| Some(large::Large::start(dir)));
 }

@@ -68,11 +68,12 @@ async fn a_layer_does_what_the_checkpointer_below_does() {
         DeleteForRuns,
         Prune,
         Threads,
+        Alarms,
         Inventory,
     ] {
         assert!(seen.contains(&operation), "{operation:?} did not go through `around`");
     }
-    assert_eq!(seen.len(), 12, "an operation is missing in this test: {seen:?}");
+    assert_eq!(seen.len(), 13, "an operation is missing in this test: {seen:?}");
 }
 
 #[test]

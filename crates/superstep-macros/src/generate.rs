@@ -131,22 +131,33 @@ fn declare(index: usize, channel: &Channel, source: &Source) -> TokenStream {
     let root = &source.root;
     let get = quote!(|state| &state.#field, |state| &mut state.#field);
     let private = private.then(|| quote!(.private()));
-    let of_kind = |reducer: TokenStream, kind: TokenStream| {
-        let kind = quote!(#root::state::Kind::#kind);
-        quote_spanned!(at(ty)=> schema.field::<#ty, #reducer>(#name, #kind, #get) #private;)
+    // A reducer that does not fit is found here and at the setter. The compiler shows two errors once if they are the same to
+    // the letter, so both have the span of what the user wrote and not one of the macro.
+    let call = |method: TokenStream, args: TokenStream, span: Span| {
+        let schema = quote_spanned!(Span::call_site().located_at(span)=> schema);
+        quote_spanned!(span=> #schema.#method(#name, #args #get) #private;)
+    };
+    let of_kind = |reducer: TokenStream, kind: TokenStream, span: Span| {
+        let field = quote_spanned!(span=> field::<#ty, #reducer>);
+        call(field, quote!(#root::state::Kind::#kind,), span)
     };
     let last = || quote!(#root::state::Last);
     match rule {
         Rule::Last => quote_spanned!(at(ty)=> schema.last::<#ty>(#name, #get) #private;),
-        Rule::Any => of_kind(last(), quote!(Any)),
-        Rule::Ephemeral { guard } => of_kind(last(), quote!(Ephemeral { guard: #guard })),
-        Rule::Untracked { guard } => of_kind(last(), quote!(Untracked { guard: #guard })),
+        Rule::Any => of_kind(last(), quote!(Any), ty.span()),
+        Rule::Ephemeral { guard } => {
+            of_kind(last(), quote!(Ephemeral { guard: #guard }), ty.span())
+        }
+        Rule::Untracked { guard } => {
+            of_kind(last(), quote!(Untracked { guard: #guard }), ty.span())
+        }
         Rule::Topic { accumulate } => {
-            of_kind(quote!(#root::state::Append), quote!(Topic { accumulate: #accumulate }))
+            let kind = quote!(Topic { accumulate: #accumulate });
+            of_kind(quote_spanned!(ty.span()=> #root::state::Append), kind, ty.span())
         }
         Rule::Reduce { reducer, stored } => {
             let span = match reducer {
-                Reducer::Type(reducer) => at(reducer),
+                Reducer::Type(reducer) => reducer.span(),
                 Reducer::Function { .. } => at(ty),
             };
             let (item, reducer) = match reducer {
@@ -156,12 +167,12 @@ fn declare(index: usize, channel: &Channel, source: &Source) -> TokenStream {
                 }
             };
             let call = match stored {
-                Stored::Either => quote_spanned! {span=>
-                    schema.reduce::<#ty, #reducer>(#name, #get) #private;
-                },
-                Stored::Whole => of_kind(reducer, quote!(Reduce)),
+                Stored::Either => {
+                    call(quote_spanned!(span=> reduce::<#ty, #reducer>), TokenStream::new(), span)
+                }
+                Stored::Whole => of_kind(reducer, quote!(Reduce), span),
                 Stored::Deltas(updates) => {
-                    of_kind(reducer, quote!(Delta(#root::state::Deltas::Every(#updates))))
+                    of_kind(reducer, quote!(Delta(#root::state::Deltas::Every(#updates))), span)
                 }
             };
             quote!(#item #call)
@@ -271,27 +282,45 @@ fn setter(index: usize, channel: &Channel, source: &Source) -> TokenStream {
     let Source { vis, root, .. } = source;
     let storable = storable(ty, source);
     let name = name.value();
-    let written = match rule {
-        Rule::Reduce { reducer: Reducer::Function { update, .. }, .. } => quote!(#update),
+    let reduced_by = |reducer: TokenStream, span: Span| {
+        if is_number(ty) {
+            let written = quote_spanned!(span=> <#reducer as #root::state::Reducer<#ty>>::Update);
+            let push = quote_spanned!(span=> push::<#written>);
+            (written, quote!(self.writes.#push(#index, value);))
+        } else {
+            // Not `impl Into<Update>`: with a reducer that does not fit, the method would be one more error.
+            let into = quote!(#root::state::IntoWrite<#reducer, #ty>);
+            (quote!(impl #into), quote!(<_ as #into>::write(value, &mut self.writes, #index);))
+        }
+    };
+    let converted = |written: &TokenStream| {
+        let (param, value) = param(ty, written, root);
+        (param, quote!(self.writes.push::<#written>(#index, #value);))
+    };
+    let (param, push) = match rule {
+        Rule::Reduce { reducer: Reducer::Function { update, .. }, .. } => {
+            converted(&quote!(#update))
+        }
         Rule::Reduce { reducer: Reducer::Type(reducer), .. } => {
-            quote_spanned!(at(reducer)=> <#reducer as #root::state::Reducer<#ty>>::Update)
+            reduced_by(quote!(#reducer), reducer.span())
         }
         Rule::Topic { .. } => {
-            quote_spanned!(at(ty)=> <#root::state::Append as #root::state::Reducer<#ty>>::Update)
+            reduced_by(quote_spanned!(ty.span()=> #root::state::Append), ty.span())
         }
-        Rule::Last | Rule::Any | Rule::Ephemeral { .. } | Rule::Untracked { .. } => quote!(#ty),
+        Rule::Last | Rule::Any | Rule::Ephemeral { .. } | Rule::Untracked { .. } => {
+            converted(&quote!(#ty))
+        }
     };
     let doc = match rule {
         Rule::Reduce { .. } => format!("Folds an update into the channel `{name}`."),
         Rule::Topic { .. } => format!("Adds items to the channel `{name}`."),
         _ => format!("Writes the channel `{name}`."),
     };
-    let (param, value) = param(ty, &written, root);
     let set = quote! {
         #[doc = #doc]
         #vis fn #field(mut self, value: #param) -> Self {
             #storable
-            self.writes.push::<#written>(#index, #value);
+            #push
             self
         }
     };

@@ -44,6 +44,10 @@ pub(crate) struct App {
     pub(crate) free: AtomicUsize,
     /// Tells what fires crons that one of them may be due earlier.
     pub(crate) cron_wake: Arc<Notify>,
+    /// Tells what deletes expired threads that one of them will expire.
+    pub(crate) expiry_wake: Arc<Notify>,
+    /// Tells what wakes threads that one of them may be due earlier.
+    pub(crate) timer_wake: Arc<Notify>,
     /// Tells what sends webhooks that there may be one.
     pub(crate) webhook_wake: Arc<Notify>,
     pub(crate) webhooks: webhooks::Client,
@@ -90,7 +94,16 @@ impl App {
         self.hub.let_go_of_others();
         self.wake.notify_waiters();
         self.cron_wake.notify_waiters();
+        self.timer_wake.notify_waiters();
         self.webhook_wake.notify_waiters();
+        self.expiry_wake.notify_waiters();
+    }
+
+    /// A thread was stored that may expire.
+    pub(crate) fn threads_expire(&self, thread: &Thread) {
+        if thread.ttl.is_some() {
+            self.expiry_wake.notify_one();
+        }
     }
 
     /// Takes back the runs of processes that are dead. Returns how many there were.
@@ -110,7 +123,7 @@ impl App {
     ) -> ApiResult<Result<Made, Kept>> {
         let key = asked.as_ref().and_then(|asked| Some(asked.key.rsplit_once('\n')?.1.to_owned()));
         match self.store.create(asked, what, Micros::now()).await? {
-            Once::Made(made) => Ok(Ok(made)),
+            Once::Made(made) => Ok(Ok(*made)),
             Once::Known(kept) => Ok(Err(kept)),
             Once::Other => Err(ApiError::invalid(format!(
                 "the idempotency key `{}` was used for another request; use a new key for each request",

@@ -57,10 +57,6 @@ impl ApiError {
         Self::new(StatusCode::TOO_MANY_REQUESTS, detail)
     }
 
-    pub(crate) fn not_implemented(what: &str) -> Self {
-        Self::new(StatusCode::NOT_IMPLEMENTED, format!("{what} is not implemented by this server"))
-    }
-
     pub(crate) fn no_thread(id: &str) -> Self {
         Self::not_found(format!("there is no thread `{id}`; create it with POST /threads"))
     }
@@ -68,18 +64,6 @@ impl ApiError {
     pub(crate) fn no_run(id: &str) -> Self {
         Self::not_found(format!("the thread has no run `{id}`"))
     }
-}
-
-/// An error and its causes, in one line.
-pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(source) = cause {
-        text.push_str(": ");
-        text.push_str(&source.to_string());
-        cause = source.source();
-    }
-    text
 }
 
 /// The store is down: nothing was changed, and clients try again.

@@ -26,7 +26,9 @@ mod settings;
 mod settings_file;
 mod store;
 mod tenant;
+mod threads;
 mod time;
+mod timers;
 mod webhooks;
 mod wire;
 

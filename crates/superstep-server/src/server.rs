@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::Router;
+use serde_json::{Map, Value as Json, json};
 use superstep::checkpoint::{AnyCheckpointer, AnyStore, MemorySaver, MemoryStore};
 use superstep::{AnyGraph, RunError};
 use superstep_postgres::PostgresSaver;
@@ -15,14 +16,14 @@ use superstep_sqlite::SqliteSaver;
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, Semaphore, watch};
 
+use crate::access::Caller;
 use crate::app::App;
 use crate::auth::{Auth, Gatekeeper, SharedAuth};
-use crate::error::with_causes;
 use crate::events::Hub;
 use crate::metrics::Metrics;
-use crate::queue::Workers;
+use crate::queue::{self, Workers};
 use crate::settings::Settings;
-use crate::store::{PostgresStore, SqliteStore, Store, StoreError};
+use crate::store::{ListQuery, PostgresStore, SqliteStore, Store, StoreError, with_causes};
 use crate::tenant::{self, TenantItems};
 use crate::time::Micros;
 use crate::webhooks;
@@ -144,6 +145,7 @@ pub struct Server {
     api_keys: Vec<String>,
     auth: Option<SharedAuth>,
     webhooks: webhooks::Policy,
+    first_run: Option<(String, Json)>,
 }
 
 impl fmt::Debug for Server {
@@ -173,12 +175,19 @@ impl Server {
             api_keys: Vec::new(),
             auth: None,
             webhooks: webhooks::Policy::default(),
+            first_run: None,
         }
     }
 
     /// Serves a graph under this name. Its checkpointer and its long-term memory are replaced by those of the server.
     pub fn graph(mut self, name: impl Into<String>, graph: impl Into<AnyGraph>) -> Self {
         self.graphs.push((name.into(), graph.into()));
+        self
+    }
+
+    /// Runs this graph once with this input if the database has no thread yet, so that there is something to look at.
+    pub fn first_run(mut self, graph: impl Into<String>, input: Json) -> Self {
+        self.first_run = Some((graph.into(), input));
         self
     }
 
@@ -323,7 +332,9 @@ impl Server {
             wake: Arc::new(Notify::new()),
             free: AtomicUsize::new(0),
             cron_wake: Arc::new(Notify::new()),
+            timer_wake: Arc::new(Notify::new()),
             webhook_wake: Arc::new(Notify::new()),
+            expiry_wake: Arc::new(Notify::new()),
             webhooks,
             lease: self.lease,
             pending_max: self.pending_max,
@@ -337,6 +348,9 @@ impl Server {
         });
         app.prepare(tenant::DEFAULT).await?;
         app.take_back().await?;
+        if let Some((graph, input)) = self.first_run {
+            begin(&app, &graph, input).await?;
+        }
         let workers = Workers::start(&app, self.workers);
         Ok(Running { app, workers })
     }
@@ -350,6 +364,25 @@ pub(crate) async fn open_store(database: &Database) -> Result<Arc<dyn Store>, Se
         Database::Sqlite(file) => Arc::new(SqliteStore::open(Some(file)).await?),
         Database::Postgres(_) => open(database, 1).await?.store,
     })
+}
+
+/// Stores the first run of a database without threads.
+async fn begin(app: &Arc<App>, graph: &str, input: Json) -> Result<(), ServerError> {
+    if app.store.count_threads(ListQuery::default()).await? > 0 {
+        return Ok(());
+    }
+    let failed = |error: String| {
+        ServerError::Setup(format!("the first run, of `{graph}`, cannot be started: {error}"))
+    };
+    let request = json!({
+        "assistant_id": graph, "input": input, "if_not_exists": "create", "stream_resumable": true,
+        "stream_mode": ["tasks", "updates", "custom"],
+    });
+    let request = serde_json::from_value(request).map_err(|error| failed(error.to_string()))?;
+    let thread = uuid::Uuid::now_v7().to_string();
+    let caller = Caller::owner(tenant::DEFAULT, None, Map::new());
+    let run = queue::submit(app, &caller, Some(&thread), request, None).await;
+    run.map(drop).map_err(|error| failed(error.detail))
 }
 
 /// What is kept in one database.

@@ -163,6 +163,7 @@ pub(crate) fn greeting(address: SocketAddr, graphs: &[String], open: bool) -> St
     };
     format!(
         "Listening on http://{address} with the graphs {graphs}\n{who}\n\
+         \n  Studio:     http://{address}/studio/\
          \n  curl:       curl -s http://{address}/runs/wait -H 'content-type: application/json' \
          -d '{{\"assistant_id\": \"{graph}\", \"input\": {{}}}}'\
          \n  Python:     get_client(url=\"http://{address}\").runs.wait(None, \"{graph}\", input={{}})\

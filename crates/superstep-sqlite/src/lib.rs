@@ -45,6 +45,7 @@
     warn(clippy::arithmetic_side_effects, clippy::disallowed_methods, clippy::indexing_slicing)
 )]
 
+mod alarms;
 mod error;
 mod log;
 mod maintain;
@@ -65,11 +66,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use rusqlite::Connection;
 use superstep_checkpoint::{
-    CheckpointId, Checkpointer, DeltaHistory, Error, Inventory, Prune, Put, Query, StorageId,
-    Stored, TaskWrites, ThreadPage, ThreadQuery,
+    AlarmPage, CheckpointId, Checkpointer, DeltaHistory, Error, Inventory, Prune, Put, Query,
+    StorageId, Stored, TaskWrites, ThreadPage, ThreadQuery,
 };
 
 use worker::{Opening, Workers};
@@ -307,6 +309,10 @@ impl Checkpointer for SqliteSaver {
             }
         }
         Ok(listed.page)
+    }
+
+    async fn alarms(&self, until: SystemTime, limit: usize) -> Result<AlarmPage, Error> {
+        self.workers.look(move |db| alarms::page(db, until, limit)).await
     }
 
     async fn inventory(&self) -> Result<Inventory, Error> {

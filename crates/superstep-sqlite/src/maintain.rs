@@ -8,7 +8,7 @@ use superstep_checkpoint::wire::{self, CheckpointParts, Removal};
 use superstep_checkpoint::{CheckpointId, Error, Inventory, Keep, Limits, Metadata, StoredKey};
 
 use crate::error::During;
-use crate::read;
+use crate::{alarms, read};
 
 pub(crate) fn delete_thread(db: &Connection, thread: &str) -> Result<(), Error> {
     let delete = || {
@@ -69,6 +69,7 @@ pub(crate) fn delete_for_runs(
         let chosen: BTreeSet<usize> = chosen.map(|(at, _)| at).collect();
         let rows: Vec<_> = known.into_iter().map(|(_, row)| row).collect();
         apply(db, thread, &wire::remove_runs(thread, &rows, &chosen)?)?;
+        alarms::rearm(db, thread)?;
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, ErrorCode};
 use superstep_checkpoint::Error;
 
+use crate::alarms;
 use crate::error::During;
 use crate::options::{SqliteOptions, Synchronous};
 
@@ -227,6 +228,7 @@ fn make(db: &Connection, name: &str) -> Result<(), Error> {
         let add = "ALTER TABLE writes ADD COLUMN task_path TEXT NOT NULL DEFAULT ''";
         db.execute_batch(add).during(what())?;
     }
+    db.execute_batch(alarms::INDEX).during(what())?;
     if has(db, "superstep_schema").during(what())? {
         if check_version(db, name)? == OURS {
             return Ok(());

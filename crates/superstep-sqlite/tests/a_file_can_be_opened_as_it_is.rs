@@ -59,7 +59,8 @@ async fn threads_are_listed_without_a_table_of_ours() {
     let ours = "DROP TRIGGER superstep_head_added; DROP TRIGGER superstep_head_changed; \
                 DROP TRIGGER superstep_head_removed; DROP TRIGGER superstep_write_added; \
                 DROP TRIGGER superstep_write_changed; DROP TRIGGER superstep_write_removed; \
-                DROP TABLE superstep_tags; DROP TABLE superstep_threads; DROP TABLE superstep_schema";
+                DROP TABLE superstep_tags; DROP TABLE superstep_threads; DROP TABLE superstep_schema; \
+                DROP INDEX superstep_alarms";
     db.execute_batch(ours).expect("SQL");
     drop(db);
     let checkpointer = SqliteSaver::open_existing(dir.file()).await.expect("a file");

@@ -1,5 +1,11 @@
 //! Answering a question without the graph that asked it.
 
+// Stored data is untrusted.
+#![cfg_attr(
+    not(test),
+    warn(clippy::arithmetic_side_effects, clippy::disallowed_methods, clippy::indexing_slicing)
+)]
+
 use std::time::SystemTime;
 
 use serde::Serialize;
@@ -122,17 +128,6 @@ pub async fn replace_answer(
     store.await
 }
 
-/// Whether an answer fits the schema of a question ([`Interrupt::response_schema`]), before anything is stored. Only the
-/// common keywords of JSON Schema are looked at. The error says why not.
-///
-/// # Errors
-/// The answer does not fit, or cannot be serialized.
-pub fn check_answer(response_schema: impl Serialize, answer: impl Serialize) -> Result<(), String> {
-    let schema = to_value(&response_schema).map_err(|error| error.to_string())?;
-    let answer = to_value(&answer).map_err(|error| error.to_string())?;
-    schema::check(&schema, &answer)
-}
-
 /// A thread, the questions that are open on it, and an answer to one of them.
 struct Asked {
     checkpointer: AnyCheckpointer,
@@ -194,6 +189,15 @@ impl Asked {
         let (task, path) = (stored.task, stored.path.clone());
         Ok(Some(OwnAnswers { task, path, answers, stored: Some(stored.value.clone()) }))
     }
+}
+
+/// Checks an answer against the schema that its question came with, as [`answer`] does. Nothing is stored.
+///
+/// # Errors
+/// [`RunError::Resume`] if the answer does not fit.
+pub fn check_answer(question: &Interrupt, answer: &Value) -> Result<(), RunError> {
+    fits_question(question, answer)
+        .map_err(|message| RunError::Resume { message, pending: Vec::new() })
 }
 
 fn in_time(question: &Interrupt) -> Result<(), String> {

@@ -16,7 +16,7 @@ const ENGINE: [(&str, &[&str]); 5] = [
 const OUTERMOST: [&str; 4] = ["routes", "auth", "server", "settings"];
 
 /// For each room of the server, those it must not know, besides the outermost.
-const SERVER: [(&str, &[&str]); 12] = [
+const SERVER: [(&str, &[&str]); 13] = [
     ("access", &["app", "wire", "events", "queue", "protocol", "crons", "webhooks", "demo"]),
     ("auth", &["wire", "events", "queue", "protocol", "crons", "webhooks", "demo"]),
     ("crons", &["events", "protocol", "webhooks", "demo"]),
@@ -39,6 +39,7 @@ const SERVER: [(&str, &[&str]); 12] = [
             "webhooks", "demo",
         ],
     ),
+    ("threads", &["events", "protocol", "crons", "webhooks", "demo"]),
     ("webhooks", &["events", "queue", "protocol", "crons", "demo"]),
     ("wire", &["events", "queue", "protocol", "crons", "demo"]),
 ];
@@ -121,7 +122,7 @@ fn every_room_says_what_it_may_know() {
             "../superstep-server/src",
             &[
                 "access", "auth", "crons", "demo", "events", "protocol", "queue", "routes",
-                "store", "tenant", "webhooks", "wire",
+                "store", "tenant", "threads", "webhooks", "wire",
             ],
         ),
     ] {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 /// The libraries whose interface is kept.
-const LIBRARIES: [&str; 8] = [
+const LIBRARIES: [&str; 9] = [
     "superstep",
     "superstep-agent",
     "superstep-checkpoint",
@@ -16,6 +16,7 @@ const LIBRARIES: [&str; 8] = [
     "superstep-postgres",
     "superstep-server",
     "superstep-sqlite",
+    "superstep-studio",
 ];
 
 /// The version of rustdoc's JSON that `public-api` reads, as `Cargo.toml` names it.

@@ -50,7 +50,7 @@ pub(super) fn build<X: State>(
             node.clone().hook(hook, state, task)
         });
     }
-    Ok(connect(graph, &places, &routes, !tools.is_empty()).compile()?)
+    connect(graph, &places, &routes, !tools.is_empty()).compile()
 }
 
 fn table(channels: impl Iterator<Item = LayerChannel>) -> Schema<Table> {

@@ -139,7 +139,8 @@ impl<X: State> Agent<X> {
         self
     }
 
-    /// Asks a person before tools run whose name matches; `*` stands for anything.
+    /// Asks a person before tools run whose name matches; `*` stands for anything. Of several patterns that match, the one added last
+    /// counts, and all before what the tool itself says.
     pub fn approve(self, pattern: impl Into<String>) -> Self {
         self.approve_with(pattern, Approval::default())
     }

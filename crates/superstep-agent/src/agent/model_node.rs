@@ -9,7 +9,7 @@ use superstep::{NodeError, Task};
 
 use super::{Agent, AnswerRule, Prompt, repair};
 use crate::middleware::{AnyMiddleware, ModelCall, ModelReply, NextModel};
-use crate::model::{ChatModel, Conversation, ModelRequest, collect};
+use crate::model::{ChatModel, Conversation, ModelError, ModelRequest, collect};
 use crate::state::{AgentState, AgentUpdate};
 use crate::tool::{AnyTool, ToolSpec};
 
@@ -68,7 +68,7 @@ impl<X: State> ModelNode<X> {
         let model = self.model.clone();
         let tries = Arc::new(AtomicU32::new(0));
         let call = ModelCall { model, request, state: state.clone(), task, tries };
-        let reply = self.next.run(call).await.map_err(|error| error.into_node_error())?;
+        let reply = self.next.run(call).await.map_err(ModelError::into_node_error)?;
         let ModelReply { mut message, mut update } = reply;
         if let Some(name) = &self.name {
             message.name = Some(name.to_string());
@@ -94,7 +94,7 @@ impl<X: State> ModelNode<X> {
 }
 
 /// Asks the model and streams its answer.
-async fn ask<X: State>(call: ModelCall<X>) -> Result<ModelReply<X>, crate::model::ModelError> {
+async fn ask<X: State>(call: ModelCall<X>) -> Result<ModelReply<X>, ModelError> {
     let ModelCall { model, request, task, tries, .. } = call;
     let nth = tries.fetch_add(1, Ordering::Relaxed);
     // Another try has another id: a stream may have shown pieces of the first.

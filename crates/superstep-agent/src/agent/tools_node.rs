@@ -85,8 +85,8 @@ impl ToolNode {
         let spec = tool.spec();
         let asked = approval::ask(approval.as_ref(), spec, call, self.format, task).await;
         let (call, notice) = match asked {
-            Verdict::Run(call, notice) => (call, notice),
-            Verdict::Answered(message) => return say::<X>(message),
+            Verdict::Run(call, notice) => (*call, notice),
+            Verdict::Answered(message) => return say::<X>(*message),
         };
         let invocation = Invocation::new(call.clone(), task.clone(), state.clone());
         let run = ToolRun { tool: spec.clone(), invocation };

@@ -9,6 +9,8 @@ use super::{Middleware, ModelCall, ModelReply, NextModel};
 use crate::model::{ChatModel, ModelError};
 
 /// Asks the next of these models if the one before has failed, for whatever reason.
+///
+/// The request stays as it is: an [answer of a type](crate::Agent::answer_as) is asked for as the first model's profile says.
 #[derive(Clone, Default)]
 pub struct ModelFallback {
     models: Vec<Arc<dyn ChatModel>>,

@@ -179,10 +179,10 @@ async fn a_summary_keeps_results_with_their_calls_and_does_not_leak_into_the_str
         let mut run = agent.invoke(talk()).stream([Mode::Messages]);
         let mut streamed = String::new();
         while let Some(event) = run.next().await {
-            if let Data::Messages(event) = event.expect("an event").data
-                && event.metadata.get("langgraph_node") == Some(&"model".into())
-            {
-                let message: Message = superstep::checkpoint::from_value(event.chunk).expect("one");
+            let Data::Messages(event) = event.expect("an event").data else { continue };
+            let message: Message = superstep::checkpoint::from_value(event.chunk).expect("one");
+            assert!(!message.is_chunk(), "only the summarizer streams: {message:?}");
+            if event.metadata.get("langgraph_node") == Some(&"model".into()) {
                 streamed.push_str(&message.text());
             }
         }

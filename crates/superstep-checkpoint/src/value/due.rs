@@ -97,8 +97,11 @@ mod tests {
     fn a_due_time_survives_the_stored_form() {
         let due = UNIX_EPOCH + Duration::from_micros(1_794_774_987_000_042);
         let asked = question(None).with_due(due, Some(false.into()));
-        let blob = Blob::from_value(&Interrupt::list_to(std::slice::from_ref(&asked))).unwrap();
-        let read = Interrupt::list_from(&blob.to_value().unwrap()).unwrap().remove(0);
+        let blob = Blob::from_value(&Interrupt::list_to(std::slice::from_ref(&asked)))
+            .expect("as it was made");
+        let read = Interrupt::list_from(&blob.to_value().expect("as it was made"))
+            .expect("as it was made")
+            .remove(0);
         assert_eq!(read, asked);
         assert_eq!((read.due(), read.is_sleep()), (Some(due), false));
         assert_eq!(read.due_answer(), Some(false.into()));
@@ -112,7 +115,8 @@ mod tests {
         for schema in [schema, Value::Bool(true)] {
             let asked = question(Some(schema)).with_due(due, Some(Value::Null));
             assert_eq!((asked.due(), asked.due_answer()), (Some(due), Some(Value::Null)));
-            let kept = asked.response_schema.as_ref().and_then(Value::as_map).unwrap();
+            let kept =
+                asked.response_schema.as_ref().and_then(Value::as_map).expect("as it was made");
             assert!(kept.contains_key("type") || kept.contains_key("allOf"));
         }
     }
@@ -132,7 +136,7 @@ mod tests {
         let at = |seconds| UNIX_EPOCH + Duration::from_secs(seconds);
         assert_eq!(storable_time(at(253_402_300_799)), Some(at(253_402_300_799)));
         assert_eq!(storable_time(at(253_402_300_800)), None);
-        let before = UNIX_EPOCH.checked_sub(Duration::from_secs(5)).unwrap();
+        let before = UNIX_EPOCH.checked_sub(Duration::from_secs(5)).expect("as it was made");
         assert_eq!(storable_time(before), Some(UNIX_EPOCH));
     }
 }

@@ -119,7 +119,9 @@ impl<'de> Visitor<'de> for ClassVisitor {
 }
 
 /// Text that is borrowed where it can be.
+// Read as a text and not as a struct with one field: serde's own deserializers of texts give the latter nothing.
 #[derive(serde::Deserialize)]
+#[serde(transparent)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// Deserializes from the object that a visitor was called with: for a type that takes an object or something else, and

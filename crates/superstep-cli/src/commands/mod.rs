@@ -103,14 +103,15 @@ fn graph(format: Drawing, out: Out) -> Result<(), Fail> {
     let drawing = match format {
         Drawing::Ascii => graph.to_ascii(),
         Drawing::Mermaid => graph.to_mermaid(),
+        Drawing::Svg => graph.to_svg(),
     };
     out.either(&json!({ "graph": "demo", "drawing": drawing }), || {
         let drawing = drawing.trim_end();
-        if format == Drawing::Mermaid {
+        if format != Drawing::Ascii {
             // What is printed can be piped into a renderer as it is.
             return drawing.to_owned();
         }
-        let how = "A database does not contain graphs. To draw yours, print `to_ascii()` or `to_mermaid()` of the compiled graph.";
+        let how = "A database does not contain graphs. To draw yours, print `to_ascii()`, `to_mermaid()` or `to_svg()` of the compiled graph.";
         format!("{drawing}\n\n{}", out.dim(how))
     })
 }

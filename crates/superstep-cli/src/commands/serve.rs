@@ -3,7 +3,11 @@ use std::time::Duration;
 use superstep_server::{Server, ServerError, Settings, demo};
 
 use crate::args::ServeArgs;
+use crate::demo::{self as mail, Office, Pace};
 use crate::out::Fail;
+
+/// The time for a page of the handbook: long enough to see that the node runs.
+const PACE: Duration = Duration::from_millis(60);
 
 /// Serves the graphs of the demo until the process is told to end.
 pub(crate) async fn serve(db: Option<&str>, args: ServeArgs) -> Result<(), Fail> {
@@ -22,6 +26,8 @@ pub(crate) async fn serve(db: Option<&str>, args: ServeArgs) -> Result<(), Fail>
     let graphs = demo::graphs().map_err(Fail::new)?;
     let server =
         graphs.into_iter().fold(Server::new(), |server, (name, graph)| server.graph(name, graph));
+    let mail = mail::graph()?.with_context(Office::silent()).with_context(Pace(PACE));
+    let server = server.graph("mail", mail).first_run("mail", mail::first_input());
     // Other commands need one thread only. Graphs that are served get all there are.
     let served = tokio::task::spawn_blocking(move || {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();

@@ -102,7 +102,10 @@ pub(super) async fn show(db: &Db, thread: &str, at: Option<&str>, out: Out) -> R
                 asked.id,
                 out.ask(indented(&readable::readable(&asked.value)))
             ));
-            if let Some(schema) = &asked.response_schema {
+            if let Some(due) = readable::due(asked) {
+                text.push_str(&format!("  {}\n", out.bold(due)));
+            }
+            if let Some(schema) = readable::schema(asked) {
                 text.push_str(&format!(
                     "  {}\n",
                     out.dim(format_args!("answer: {}", tame(&schema.to_string())))

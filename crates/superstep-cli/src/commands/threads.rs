@@ -168,7 +168,10 @@ pub(super) async fn inbox(db: &Db, out: Out) -> Result<(), Fail> {
                 out.dim(&asked.id)
             ));
             text.push_str(&format!("    {}\n", out.ask(brief(&asks, 400))));
-            if let Some(schema) = &asked.response_schema {
+            if let Some(due) = readable::due(asked) {
+                text.push_str(&format!("    {}\n", out.bold(due)));
+            }
+            if let Some(schema) = readable::schema(asked) {
                 text.push_str(&format!(
                     "    {}\n",
                     out.dim(format_args!("answer: {}", brief(&schema.to_string(), 200)))

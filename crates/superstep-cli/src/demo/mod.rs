@@ -117,10 +117,19 @@ fn finished(stored: &Stored) -> HashSet<TaskId> {
     stored.writes.iter().filter(|write| write.index >= 0).map(|write| write.task).collect()
 }
 
+/// Who writes the mail of the demo, and what.
+const FIRST_MAIL: (&str, &str) =
+    ("ada@example.org", "Hello, my order 1042 is late. Do you know where it is?");
+
+/// The mail of the demo as the input of a run of a server.
+pub(crate) fn first_input() -> serde_json::Value {
+    let (from, text) = FIRST_MAIL;
+    serde_json::json!({ "from": from, "text": text })
+}
+
 fn first_mail() -> MailUpdate {
-    Mail::update()
-        .from("ada@example.org")
-        .text("Hello, my order 1042 is late. Do you know where it is?")
+    let (from, text) = FIRST_MAIL;
+    Mail::update().from(from).text(text)
 }
 
 enum Failed {

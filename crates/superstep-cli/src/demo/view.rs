@@ -159,7 +159,8 @@ impl View {
         ))?;
         out.line(format_args!("  superstep --db {db} inbox"))?;
         out.line(format_args!("  superstep --db {db} answer {THREAD} approve"))?;
-        out.line("and start the demo again, which uses the answer")
+        out.line("and start the demo again, which uses the answer")?;
+        out.line(out.dim(STUDIO))
     }
 
     pub(super) fn ended(&self, mail: &Mail, office: &Office) -> Result<(), Fail> {
@@ -175,9 +176,14 @@ impl View {
             out.line(format_args!("  {what}: {times}"))?;
         }
         let db = format!("sqlite:{}", self.file.display());
-        out.line(out.dim(format_args!("look at it with `superstep --db {db} history {THREAD}`")))
+        out.line(out.dim(format_args!("look at it with `superstep --db {db} history {THREAD}`")))?;
+        out.line(out.dim(STUDIO))
     }
 }
+
+/// Where the same graph is seen in a browser. The thread there is one like this: those of a server have UUIDs as ids.
+const STUDIO: &str =
+    "see such a thread in a browser: `superstep serve`, then open http://127.0.0.1:2024/studio/";
 
 /// How many recorded calls of a node have their result stored in the open superstep.
 fn calls_of(stored: &Stored, node: &str) -> usize {

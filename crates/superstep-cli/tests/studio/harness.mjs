@@ -48,6 +48,18 @@ export class Served {
   }
 }
 
+/** A server that somebody else has started. */
+export class Named {
+  constructor(url) {
+    this.url = url;
+    this.client = new Client({ apiUrl: url, apiKey: null, callerOptions: { maxRetries: 0 } });
+  }
+
+  thread(graph, input, metadata) {
+    return Served.prototype.thread.call(this, graph, input, metadata);
+  }
+}
+
 async function freePort() {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -67,11 +79,19 @@ export function scenario(name, play, options = {}) {
 /** A page that remembers what went wrong in it. */
 export async function open(browser, served, hash = "", options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 860 }, ...options });
+  if (process.env.DIST) await context.route("**/studio/*.*", replaced);
   const page = await context.newPage();
   await watch(page);
   await page.goto(`${served.url}/studio/${hash}`);
   await page.locator("#app > .frame").waitFor();
   return page;
+}
+
+/** A newer build of the page than the one in the program, under the same policy: for work on the page. */
+async function replaced(route) {
+  const response = await route.fetch();
+  const name = new URL(route.request().url()).pathname.split("/").pop();
+  await route.fulfill({ response, path: `${process.env.DIST}/${name}` });
 }
 
 async function watch(page) {

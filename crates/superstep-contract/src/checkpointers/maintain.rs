@@ -115,7 +115,7 @@ pub(crate) async fn a_copy_to_a_thread_that_exists_is_refused(
 }
 
 /// Stores a checkpoint of a run, with a write.
-async fn of_run(line: &mut Line, run: &str) -> Result<CheckpointId, Fault> {
+pub(crate) async fn of_run(line: &mut Line, run: &str) -> Result<CheckpointId, Fault> {
     let mut put = line.next();
     put.metadata.extra.insert("run_id".into(), run.into());
     let id = line.store(put).await?;

@@ -1,6 +1,7 @@
 //! The promises of a [`Checkpointer`](superstep_checkpoint::Checkpointer).
 
 mod abandoned;
+mod alarms;
 mod delta;
 mod hostile;
 pub(crate) mod kit;
@@ -125,6 +126,12 @@ cases! {
         a_missing_ancestor_is_an_error,
         a_ring_of_parents_ends,
         a_long_chain_is_walked;
+    alarms:
+        alarms_go_off_in_the_order_of_time,
+        an_alarm_is_moved_by_one_caller_only,
+        an_alarm_that_is_off_is_not_found,
+        alarms_go_with_their_threads,
+        a_head_that_comes_back_has_its_alarm;
     hostile:
         ids_of_any_text_are_apart,
         very_long_ids_are_kept_or_refused,

@@ -20,7 +20,7 @@ fn set(put: &mut Put, channel: &str, value: Blob) {
 }
 
 /// Stores a checkpoint at which these nodes are to run.
-async fn due(line: &mut Line, nodes: &[&str]) -> Result<CheckpointId, Fault> {
+pub(crate) async fn due(line: &mut Line, nodes: &[&str]) -> Result<CheckpointId, Fault> {
     let mut put = line.next();
     for node in nodes {
         set(&mut put, &format!("branch:to:{node}"), Blob::null());
@@ -32,11 +32,11 @@ fn by_path(number: u8, path: &str, channel: &str, value: Blob) -> TaskWrites {
     TaskWrites::new(task(number), path, vec![(channel.into(), value)])
 }
 
-fn of_node(number: u8, channel: &str, value: Blob) -> TaskWrites {
+pub(crate) fn of_node(number: u8, channel: &str, value: Blob) -> TaskWrites {
     by_path(number, &format!("~__pregel_pull, n{number}"), channel, value)
 }
 
-fn question(id: &str) -> Blob {
+pub(crate) fn question(id: &str) -> Blob {
     let (id, value) = (InterruptId::new(id), Value::from("sure?"));
     blob(Interrupt::list_to(&[Interrupt { id, value, response_schema: None }]))
 }

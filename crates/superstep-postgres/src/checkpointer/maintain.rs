@@ -2,11 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::UNIX_EPOCH;
 
 use superstep_checkpoint::wire::{self, Removal, Row as Known};
-use superstep_checkpoint::{CheckpointId, Error, Inventory, Keep, Metadata, Prune, StoredKey};
+use superstep_checkpoint::{
+    Alarm, CheckpointId, Error, Inventory, Keep, Metadata, Prune, StoredKey,
+};
 use tokio_postgres::Row;
 
+use super::alarms::REARM;
 use super::read::column;
 use super::store::LOCK_WHOLE_THREAD;
 use crate::db::{Attempt, Db, Statement};
@@ -151,12 +155,14 @@ async fn remove(
             }
         };
         let gone = Places::new(&removals, |removal| &removal.gone);
+        let now = Alarm::path(UNIX_EPOCH);
         let orphaned = Places::new(&removals, |removal| &removal.orphaned);
         open.commit(&[
             &gone.bind(REMOVE_WRITES),
             &gone.bind(REMOVE_CHECKPOINTS),
             &orphaned.bind(ORPHAN),
             &Statement::new(REMOVE_BLOBS).texts(&threads),
+            &Statement::new(REARM).texts(&threads).text(&now),
         ])
         .await?;
         Ok(gone.ids.len())

@@ -1,5 +1,6 @@
 //! Checkpoints.
 
+mod alarms;
 mod history;
 mod inline;
 mod maintain;
@@ -13,11 +14,12 @@ mod verdicts;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use serde_json::Value as Json;
 use superstep_checkpoint::{
-    CheckpointId, Checkpointer, DeltaHistory, Error, Inventory, Prune, Put, Query, StorageId,
-    Stored, TaskWrites, ThreadPage, ThreadQuery,
+    AlarmPage, CheckpointId, Checkpointer, DeltaHistory, Error, Inventory, Prune, Put, Query,
+    StorageId, Stored, TaskWrites, ThreadPage, ThreadQuery,
 };
 use tokio_postgres::types::Type;
 
@@ -222,6 +224,10 @@ impl Checkpointer for PostgresSaver {
 
     async fn threads(&self, query: ThreadQuery) -> Result<ThreadPage, Error> {
         threads::threads(&self.db, self.listing, query).await
+    }
+
+    async fn alarms(&self, until: SystemTime, limit: usize) -> Result<AlarmPage, Error> {
+        alarms::page(&self.db, until, limit).await
     }
 
     async fn inventory(&self) -> Result<Inventory, Error> {

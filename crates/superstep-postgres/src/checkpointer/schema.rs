@@ -178,6 +178,7 @@ pub(super) async fn prepare(db: &Db) -> Result<Listing, Error> {
     if let Err(error) = compress_quickly(db).await {
         tracing::debug!(%error, "values are compressed as before");
     }
+    super::alarms::make_index(db).await?;
     if !migrate::is_done(db, LIST).await? {
         if !may_add(db).await? {
             return Ok(Listing::Walked);

@@ -57,6 +57,19 @@ pub(crate) fn next_date(cron: &Cron, after: Micros) -> ApiResult<Option<Micros>>
     if !cron.enabled {
         return Ok(None);
     }
+    date_after(cron, after)
+}
+
+/// The date that clients are shown. A disabled cron is not due, but it can be said when it would be.
+pub(crate) fn shown_date(cron: &Cron) -> Option<Micros> {
+    match cron.enabled {
+        true => cron.next_run_date,
+        // The schedule was read when the cron was stored.
+        false => date_after(cron, Micros::now()).ok().flatten(),
+    }
+}
+
+fn date_after(cron: &Cron, after: Micros) -> ApiResult<Option<Micros>> {
     let schedule = Schedule::read(&cron.schedule, cron.timezone.as_deref())?;
     let next = schedule.after(after)?;
     Ok(next.filter(|next| cron.end_time.is_none_or(|end| *next <= end)))

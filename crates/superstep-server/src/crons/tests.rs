@@ -121,7 +121,12 @@ async fn a_cron_ends_pauses_and_goes_with_what_it_belongs_to() {
     let (_, open) = world.call("PATCH", &path, json!({ "end_time": null })).await;
     assert!(open["next_run_date"].is_string() && open["end_time"].is_null(), "{open}");
     let (_, paused) = world.call("PATCH", &path, json!({ "enabled": false })).await;
-    assert!(paused["next_run_date"].is_null());
+    assert!(paused["next_run_date"].is_string(), "it is said when it would be due");
+    let far = Micros(due.0 + 100 * HOUR);
+    fire_due(world.app(), far).await.expect("an answer");
+    assert_eq!(world.cron(&id).await["updated_at"], paused["updated_at"], "it is not due");
+    let (status, _) = world.call("PATCH", &path, json!({ "schedule": "x" })).await;
+    assert_eq!(status, 422, "a schedule is read, whether the cron is enabled or not");
     assert_eq!(world.call("POST", "/runs/crons/count", json!({ "enabled": false })).await.1, 1);
     let (_, found) = world.call("POST", "/threads/search", json!({ "limit": 100 })).await;
     let kept = found
@@ -157,7 +162,7 @@ async fn what_makes_no_sense_creates_no_cron() {
         ("timezone", json!("Mars"), 422, "`timezone`"),
         ("end_time", json!("soon"), 422, "`end_time`"),
         ("assistant_id", Json::Null, 422, "`assistant_id`"),
-        ("assistant_id", json!("nothing"), 422, "`nothing`"),
+        ("assistant_id", json!("nothing"), 404, "`nothing`"),
         ("stream_mode", json!("all"), 422, "`all`"),
         ("durability", json!("never"), 422, "`never`"),
     ] {

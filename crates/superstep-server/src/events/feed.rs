@@ -25,6 +25,9 @@ const FLUSH_FOLLOWED_AFTER: Duration = Duration::from_millis(20);
 /// How many events a reader takes at a time, and holds while it stalls.
 const PAGE: usize = 32;
 
+/// What the log says when a checkpoint is on its way to storage. Readers are not shown it.
+pub(crate) const BARRIER: &str = ":barrier";
+
 /// An event, as it is sent.
 pub(crate) type Frame = Stored;
 
@@ -139,6 +142,11 @@ impl Feed {
         self.grown.send_modify(|length| length.shown = last);
     }
 
+    /// What an earlier attempt has stored.
+    pub(crate) async fn stored(&self) -> Result<Vec<Stored>, StoreError> {
+        self.log.all().await
+    }
+
     /// The number of the last event that is shown.
     pub(crate) fn shown(&self) -> u64 {
         self.grown.borrow().shown
@@ -190,7 +198,7 @@ impl Feed {
         !self.state().staged.is_empty()
     }
 
-    /// What waits to be stored. Whoever stores it says so with [`stored`](Self::stored).
+    /// What waits to be stored. Whoever stores it says so with [`were_stored`](Self::were_stored).
     pub(crate) fn staged(&self) -> Vec<Frame> {
         self.state().staged.clone()
     }
@@ -212,12 +220,12 @@ impl Feed {
             return Ok(());
         }
         self.log.append(epoch, staged.clone()).await?;
-        self.stored(staged);
+        self.were_stored(staged);
         Ok(())
     }
 
     /// Shows what waited, and is stored now.
-    pub(crate) fn stored(&self, staged: Vec<Frame>) {
+    pub(crate) fn were_stored(&self, staged: Vec<Frame>) {
         let Some(shown) = staged.last().map(|frame| frame.seq) else { return };
         self.log.tell(self.state().store_all);
         {
@@ -273,6 +281,9 @@ impl FeedReader {
         loop {
             if let Some(frame) = self.page.pop_front() {
                 self.after = frame.seq;
+                if frame.event == BARRIER {
+                    continue;
+                }
                 return Ok(Some(frame));
             }
             let after = self.after;

@@ -4,6 +4,9 @@ use std::sync::Arc;
 
 use crate::store::{News, Store, StoreError, Stored};
 
+/// How many events are read at a time.
+const PAGE: usize = 256;
+
 /// The stored events of one feed.
 #[derive(Clone)]
 pub(crate) struct Log {
@@ -56,6 +59,19 @@ impl Log {
         match &self.of {
             Of::Run(run) => self.store.events(run, after, limit).await,
             Of::Session(thread) => self.store.session_events(thread, after, limit).await,
+        }
+    }
+
+    /// All events, oldest first.
+    pub(super) async fn all(&self) -> Result<Vec<Stored>, StoreError> {
+        let mut all: Vec<Stored> = Vec::new();
+        loop {
+            let last = all.last().map_or(0, |event| event.seq);
+            let page = self.after(last, PAGE).await?;
+            if page.is_empty() {
+                return Ok(all);
+            }
+            all.extend(page);
         }
     }
 

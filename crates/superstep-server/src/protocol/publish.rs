@@ -79,6 +79,10 @@ impl Publisher {
         if let Some(error) = error {
             data["error"] = error.into();
         }
+        if let ("started", Some(level)) = (word, ns.last()) {
+            data["namespace"] = json!(ns);
+            data["trigger_call_id"] = level.split_once(':').map(|(_, task)| task).into();
+        }
         self.session.note(ns, name, word);
         self.session.push("lifecycle", Some(self.id("lc", ns, word)), ns, &data).await
     }

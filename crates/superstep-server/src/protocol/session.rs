@@ -55,7 +55,7 @@ impl Session {
 
     /// Shows what waited, and is stored now.
     pub(super) fn stored(&self, staged: Vec<Stored>) {
-        self.feed.stored(staged);
+        self.feed.were_stored(staged);
     }
 
     /// The number of the last event.

@@ -6,11 +6,13 @@ use std::time::Duration;
 use serde_json::{Map, Value as Json, json};
 use superstep::checkpoint::{AnyCheckpointer, Interrupt, MemorySaver};
 use superstep::{
-    AnyEvent, AnyGraph, AnyThread, BreakAt, Durability, Mode, Outcome, RawSnapshot, Request,
-    RunError, SubgraphState,
+    AnyGraph, AnyThread, BreakAt, Durability, Mode, Outcome, RawSnapshot, Request, RunError,
+    SubgraphState,
 };
-use tokio::time::Instant;
 
+use super::answers::keep_expected;
+use super::drive::{Tell, drive};
+use super::takeover::{Told, catch_up};
 use crate::app::{App, LOST, SHUTDOWN, cancel_reason};
 use crate::events::{Active, Feed};
 use crate::protocol::{MODES, Publisher, publish_failure};
@@ -19,18 +21,20 @@ use crate::store::{
     Cancel, Claimed, Ended, News, OnCompletion, Run, RunStatus, StoreError, ThreadStatus,
 };
 use crate::tenant::tenant_of;
-use crate::wire::{CheckpointArg, Frames, Object, engine_modes, interrupts_json};
+use crate::time::Micros;
+use crate::wire::{CheckpointArg, Frames, Object, as_object, engine_modes, interrupts_json};
 
 /// How long a worker waits when the store does not answer.
 const STORE_DOWN: Duration = Duration::from_secs(1);
-
-/// How the engine ended a run.
-type End = Result<Outcome<Json>, RunError>;
 
 /// Drives a run to its end.
 pub(super) async fn execute(app: Arc<App>, claimed: Claimed) {
     let Claimed { run, again, .. } = claimed;
     let active = app.active(&run);
+    if let Some(action) = run.cancel {
+        // It was cancelled, and its process died before it had stopped.
+        active.control.stop_now(cancel_reason(action));
+    }
     let mut publisher = None;
     let ended = match attempt(&app, &run, &active, again, &mut publisher).await {
         Ok(ended) => ended,
@@ -81,6 +85,7 @@ pub(super) async fn execute(app: Arc<App>, claimed: Claimed) {
         app.store.tell(News::Run(run.run_id.clone()));
     }
     app.webhook_wake.notify_one();
+    app.timer_wake.notify_one();
     // The next run of the thread may be ready now.
     app.run_is_ready();
 }
@@ -111,7 +116,7 @@ fn count(app: &App, ended: &Ended) {
 pub(super) async fn give_up(app: &App, run: &Run) {
     let error =
         json!({ "error": "InternalError", "message": "the server failed while it drove the run" });
-    let end = thread_end(ThreadStatus::Error, None, Object::new(), error.clone());
+    let end = thread_end(ThreadStatus::Error, Rest::default(), error.clone());
     let result = json!({ "__error__": error });
     let over = Ended::Over { status: RunStatus::Error, result: result.clone(), thread: end };
     let told = match app.store.finish(run, over.clone(), Vec::new()).await {
@@ -169,36 +174,52 @@ async fn attempt(
         _ => graph,
     };
     let latest = graph.thread(run.thread());
-    let thread = match at(run) {
-        Ok(Some(at)) => latest.at(at),
-        Ok(None) => latest.clone(),
+    let at = match at(run) {
+        Ok(at) => at,
         Err(error) => return fail(feed, run, Some(&latest), &error).await,
     };
     let mut request = to_request(run);
     request.control = control.clone();
-    if again && was_taken_up(&latest, run).await {
+    let mut frames = Frames::new(run);
+    let (mut taken_up, mut told) = (false, Told::default());
+    if again {
+        let state = latest.state(false).await.ok();
+        let stored = state.as_ref().filter(|state| is_of_run(state, run));
+        taken_up = stored.is_some() || state.as_ref().is_some_and(|state| is_answered(state, run));
+        told = catch_up(feed, run, &latest, stored, &frames).await?;
+    }
+    // What an earlier attempt has stored is newer than where the run was to begin.
+    let thread = at.filter(|_| !taken_up).map_or_else(|| latest.clone(), |at| latest.at(at));
+    if taken_up {
         request.input = None;
         request.command = None;
     }
-    let end = match drive(thread, request, run, feed, publisher).await? {
+    // What an earlier attempt has answered for the clock is not due any more, and still to be done.
+    request.wake &= !again;
+    let later = keep_expected(&thread, &mut request).await;
+    let mut tell = Tell { feed, frames: &mut frames, told, barriers: run.resumable(), publisher };
+    let end = match drive(thread, request, later, &mut tell).await? {
         Ok(end) => end,
+        Err(RunError::NotDue { .. }) => {
+            feed.flush().await?;
+            return Ok(rested(&latest).await);
+        }
         Err(error) => return fail(feed, run, Some(&latest), &error).await,
     };
     let rolled_back = control.drain_reason().as_deref() == Some(cancel_reason(Cancel::Rollback));
     let ended = match end {
         _ if rolled_back => roll_back(app, run, &latest).await,
         Outcome::Done(values) => {
-            let end =
-                thread_end(ThreadStatus::Idle, Some(values.clone()), Object::new(), Json::Null);
-            over(RunStatus::Success, values, end)
+            let rest = Rest { values: Some(values.clone()), ..Rest::default() };
+            over(RunStatus::Success, values, thread_end(ThreadStatus::Idle, rest, Json::Null))
         }
         Outcome::Interrupted(asked) => {
             let mut result = asked.state().cloned().unwrap_or_default();
             if !asked.is_empty() {
                 result["__interrupt__"] = interrupts_json(&asked);
             }
-            let (values, interrupts) = rest(&latest).await;
-            let end = thread_end(ThreadStatus::Interrupted, values, interrupts, Json::Null);
+            let rest = rest(&latest).await;
+            let end = thread_end(ThreadStatus::Interrupted, rest, Json::Null);
             over(RunStatus::Success, result, end)
         }
         Outcome::Drained(reason) if [SHUTDOWN, LOST].contains(&&*reason) => Ended::PutBack,
@@ -207,8 +228,8 @@ async fn attempt(
             let state = latest.state(true).await.ok();
             let unfinished = state.as_ref().is_some_and(|state| !state.next.is_empty());
             let status = if unfinished { ThreadStatus::Interrupted } else { ThreadStatus::Idle };
-            let (values, interrupts) = state.map_or_else(Default::default, |state| parts(&state));
-            over(RunStatus::Interrupted, json!({}), thread_end(status, values, interrupts, error))
+            let rest = state.map_or_else(Rest::default, |state| parts(&state));
+            over(RunStatus::Interrupted, json!({}), thread_end(status, rest, error))
         }
         // Later kinds of ends leave the thread as it is.
         _ => Ended::PutBack,
@@ -240,11 +261,11 @@ async fn fail(
     let error = error_json(error);
     feed.push("error", &error).await?;
     feed.flush().await?;
-    let (values, interrupts) = match thread {
+    let rest = match thread {
         Some(thread) => rest(thread).await,
-        None => (None, Object::new()),
+        None => Rest::default(),
     };
-    let end = thread_end(ThreadStatus::Error, values, interrupts, error.clone());
+    let end = thread_end(ThreadStatus::Error, rest, error.clone());
     let ended = over(RunStatus::Error, json!({ "__error__": error }), end);
     Ok(forget_if_temporary(run, ended))
 }
@@ -258,13 +279,9 @@ fn error_json(error: &RunError) -> Json {
     json!({ "error": error.kind(), "message": message })
 }
 
-fn thread_end(
-    status: ThreadStatus,
-    values: Option<Json>,
-    interrupts: Object,
-    error: Json,
-) -> Box<ThreadEnd> {
-    Box::new(ThreadEnd { status, values, interrupts, error })
+fn thread_end(status: ThreadStatus, rest: Rest, error: Json) -> Box<ThreadEnd> {
+    let Rest { values, interrupts, due } = rest;
+    Box::new(ThreadEnd { status, values, interrupts, error, due })
 }
 
 /// Deletes what a run has stored, as if it had never run.
@@ -276,31 +293,52 @@ async fn roll_back(app: &App, run: &Run, thread: &AnyThread) -> Ended {
     let begun = state.as_ref().is_some_and(|state| state.metadata.is_some());
     let next = state.as_ref().is_some_and(|state| !state.next.is_empty());
     let status = if next { ThreadStatus::Interrupted } else { ThreadStatus::Idle };
-    let (values, interrupts) = state.map_or_else(Default::default, |state| parts(&state));
-    let values = if begun { values } else { Some(Json::Null) };
+    let mut rest = state.map_or_else(Rest::default, |state| parts(&state));
+    if !begun {
+        rest.values = Some(Json::Null);
+    }
     let error =
         json!({ "error": "UserRollback", "message": "the run was rolled back by a request" });
-    let thread = Some(thread_end(status, values, interrupts, error));
+    let thread = Some(thread_end(status, rest, error));
     let thread_too = run.stateless == Some(OnCompletion::Delete);
     Ended::Deleted { status: None, result: json!({}), thread_too, thread }
 }
 
 /// Where a thread is after a run that did not finish.
-async fn rest(thread: &AnyThread) -> (Option<Json>, Object) {
+#[derive(Default)]
+struct Rest {
+    values: Option<Json>,
+    interrupts: Object,
+    due: Option<Micros>,
+}
+
+async fn rest(thread: &AnyThread) -> Rest {
     match thread.state(true).await {
         Ok(state) => parts(&state),
         Err(error) => {
             tracing::warn!(thread = thread.id(), %error, "the state of a thread could not be read");
-            Default::default()
+            Rest::default()
         }
     }
 }
 
-fn parts(state: &RawSnapshot) -> (Option<Json>, Object) {
+fn parts(state: &RawSnapshot) -> Rest {
     let values = state.metadata.is_some().then(|| Json::from(state.values.clone()));
     let mut interrupts = Object::new();
     open_questions(state, &mut interrupts);
-    (values, interrupts)
+    // A failure has to be looked at first.
+    let has_failed = state.tasks.iter().any(|task| task.error.is_some());
+    let due = state.interrupts.iter().filter_map(Interrupt::due).min().filter(|_| !has_failed);
+    Rest { values, interrupts, due: due.map(Micros::from) }
+}
+
+/// The end of a run that was to do what is due, and found that nothing is.
+async fn rested(thread: &AnyThread) -> Ended {
+    let rest = rest(thread).await;
+    let waits = !rest.interrupts.is_empty();
+    let status = if waits { ThreadStatus::Interrupted } else { ThreadStatus::Idle };
+    let values = rest.values.clone().unwrap_or_else(|| json!({}));
+    over(RunStatus::Success, values, thread_end(status, rest, Json::Null))
 }
 
 /// Open questions by the innermost task that asked them.
@@ -318,6 +356,12 @@ pub(crate) fn open_questions(state: &RawSnapshot, found: &mut Object) {
                 if let Some(schema) = &asked.response_schema {
                     json["response_schema"] = schema.clone().into();
                 }
+                if let Some(due) = asked.due() {
+                    json["due"] = Micros::from(due).rfc3339().into();
+                }
+                if asked.is_sleep() {
+                    json["sleep"] = true.into();
+                }
                 json
             };
             found.insert(task.id.to_string(), task.interrupts.iter().map(asked).collect());
@@ -325,88 +369,15 @@ pub(crate) fn open_questions(state: &RawSnapshot, found: &mut Object) {
     }
 }
 
-/// Takes the events of a run as they come.
-async fn drive(
-    thread: AnyThread,
-    request: Request,
-    run: &Run,
-    feed: &Feed,
-    publisher: &mut Option<Publisher>,
-) -> Result<End, StoreError> {
-    let mut frames = Frames::new(run);
-    if let Some((name, data)) = frames.begin() {
-        feed.push(&name, &data).await?;
-    }
-    let mut driven = thread.run(request);
-    let mut flush_at = None;
-    loop {
-        let next = match flush_at {
-            None => driven.next().await,
-            Some(at) => match tokio::time::timeout_at(at, driven.next()).await {
-                Ok(next) => next,
-                Err(_) => {
-                    flush(feed, publisher).await?;
-                    flush_at = None;
-                    continue;
-                }
-            },
-        };
-        match next {
-            Some(Ok(AnyEvent::Outcome(outcome))) => {
-                if let Some((name, data)) = frames.end(&outcome) {
-                    feed.push(&name, &data).await?;
-                }
-                return Ok(Ok(outcome));
-            }
-            Some(Ok(event)) => {
-                for (name, data) in frames.of(&event) {
-                    feed.push(&name, &data).await?;
-                }
-                if let Some(publisher) = publisher {
-                    publisher.event(&event).await?;
-                }
-                let told = publisher.as_ref().is_some_and(Publisher::has_staged);
-                let of_state = tells_of_state(&event);
-                match feed.patience(of_state) {
-                    _ if !told && !feed.has_staged() => {}
-                    Some(wait) if !(told && of_state) => {
-                        flush_at = flush_at.or_else(|| Some(Instant::now() + wait));
-                    }
-                    // The checkpoint is on its way to storage. What it follows from must not come later than it need.
-                    _ => {
-                        flush(feed, publisher).await?;
-                        flush_at = None;
-                    }
-                }
-            }
-            Some(Err(error)) => return Ok(Err(error)),
-            None => return Ok(Err(RunError::Invalid("the run ended without an end".to_owned()))),
-        }
-    }
-}
-
-async fn flush(feed: &Feed, publisher: &Option<Publisher>) -> Result<(), StoreError> {
-    feed.flush().await?;
-    match publisher {
-        Some(publisher) => publisher.flush().await,
-        None => Ok(()),
-    }
-}
-
-/// Whether an event would not come again if the process died now. What a node emits while it runs does: the node runs again.
-fn tells_of_state(event: &AnyEvent) -> bool {
-    let AnyEvent::Data { mode, .. } = event else { return false };
-    !matches!(mode, Mode::Messages | Mode::Custom)
-}
-
-/// Whether an earlier attempt of the run has taken its input, so that it must not be given again.
-async fn was_taken_up(thread: &AnyThread, run: &Run) -> bool {
-    let Ok(state) = thread.state(false).await else { return false };
+/// Whether a state was stored by this run.
+fn is_of_run(state: &RawSnapshot, run: &Run) -> bool {
     let by = state.metadata.as_ref().and_then(|metadata| metadata.extra.get("run_id"));
-    let stored = by.and_then(|id| id.as_str()) == Some(&*run.run_id);
-    // An answer is stored before the first checkpoint that follows from it.
-    let answers = !run.asked("command")["resume"].is_null();
-    stored || (answers && state.interrupts.is_empty())
+    by.and_then(|id| id.as_str()) == Some(&*run.run_id)
+}
+
+/// Whether the answer that a run gives has been taken: it is stored before the first checkpoint that follows from it.
+fn is_answered(state: &RawSnapshot, run: &Run) -> bool {
+    !run.asked("command")["resume"].is_null() && state.interrupts.is_empty()
 }
 
 /// Where the run begins, if not at the head. What was stored is read again, so it may be damaged.
@@ -432,6 +403,10 @@ fn to_request(run: &Run) -> Request {
     metadata.insert("run_attempt".to_owned(), run.attempt.into());
     let is_traced = modes.iter().any(|mode| mode == "events");
     let mut engine_modes = engine_modes(&modes);
+    // The log of a resumable run says where its checkpoints are.
+    if run.resumable() && !engine_modes.contains(&Mode::Checkpoints) {
+        engine_modes.push(Mode::Checkpoints);
+    }
     if run.session {
         engine_modes.extend(
             MODES.into_iter().filter(|mode| !engine_modes.contains(mode)).collect::<Vec<_>>(),
@@ -439,7 +414,7 @@ fn to_request(run: &Run) -> Request {
     }
     Request {
         input: Some(run.asked("input").clone()).filter(|input| !input.is_null()),
-        command: Some(run.asked("command").clone()).filter(|command| !command.is_null()),
+        command: command(run),
         context: run.asked("context").clone(),
         modes: engine_modes,
         subgraphs: run.session || is_traced || run.asked("subgraphs") == &Json::Bool(true),
@@ -448,6 +423,7 @@ fn to_request(run: &Run) -> Request {
             Some("sync") => Durability::Sync,
             _ => Durability::Async,
         },
+        wake: run.asked("wake") == &Json::Bool(true),
         recursion_limit: config["recursion_limit"].as_u64(),
         interrupt_before: break_at(run.asked("interrupt_before")),
         interrupt_after: break_at(run.asked("interrupt_after")),
@@ -455,6 +431,17 @@ fn to_request(run: &Run) -> Request {
         run_id: Some(run.run_id.clone()),
         ..Request::default()
     }
+}
+
+/// The command, with an update that was given as pairs as an object.
+fn command(run: &Run) -> Option<Json> {
+    let mut command = Some(run.asked("command").clone()).filter(|command| !command.is_null())?;
+    if let Some(update) = command.get("update").and_then(as_object) {
+        command["update"] = update.into();
+    }
+    // It is for people.
+    command.as_object_mut().map(|command| command.remove("comment"));
+    Some(command)
 }
 
 fn break_at(nodes: &Json) -> Option<BreakAt> {
@@ -479,7 +466,6 @@ pub(crate) fn graph_of(app: &App, thread: &crate::store::Thread) -> Option<AnyGr
 mod tests {
     use super::*;
     use crate::store::Multitask;
-    use crate::time::Micros;
 
     fn run_at(checkpoint: Json) -> Run {
         Run {

@@ -3,9 +3,12 @@
 //! Knows the store, the events, and the protocol that publishes them; starts the background tasks of crons and webhooks. Knows
 //! nothing of endpoints.
 
+mod answers;
+mod drive;
 mod execute;
 mod follow;
 mod submit;
+mod takeover;
 mod worker;
 
 pub(crate) use execute::{graph_of, open_questions};

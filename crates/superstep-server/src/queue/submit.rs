@@ -3,6 +3,7 @@
 use serde_json::{Value as Json, json};
 use uuid::Uuid;
 
+use super::answers;
 use crate::access::Caller;
 use crate::app::App;
 use crate::error::{ApiError, ApiResult};
@@ -49,32 +50,12 @@ async fn check(
     let assistant = app.assistant(caller, &request.assistant_id).await?;
     if let Some(thread) = thread {
         hide(app, caller, thread).await?;
-        check_answer(app, thread, request).await?;
+        if let Some(graph) = app.graph_of(caller.tenant(), &assistant.graph_id) {
+            let resume = request.command.as_ref().and_then(|command| command.resume.as_ref());
+            answers::check(app, &graph, thread, resume).await?;
+        }
     }
     Ok(assistant)
-}
-
-/// Refuses an answer that does not fit the schema of its question, which stays open.
-async fn check_answer(app: &App, thread: &str, request: &RunRequest) -> ApiResult<()> {
-    let given = request.command.as_ref().and_then(|command| command.resume.as_ref());
-    let Some(given) = given.filter(|given| !given.is_null()) else { return Ok(()) };
-    let Some(thread) = app.store.thread(thread).await? else { return Ok(()) };
-    let asked: Vec<_> = thread.interrupts.values().filter_map(Json::as_array).flatten().collect();
-    for question in &asked {
-        let id = question["id"].as_str().unwrap_or_default();
-        let answer = match (given.get(id), &*asked) {
-            (Some(answer), _) => answer,
-            (None, [_]) => given,
-            (None, _) => continue,
-        };
-        let Some(schema) = question.get("response_schema") else { continue };
-        superstep::check_answer(schema, answer).map_err(|why| {
-            ApiError::invalid(format!(
-                "the answer does not fit the question `{id}`, which stays open: {why}"
-            ))
-        })?;
-    }
-    Ok(())
 }
 
 /// Stores a run on a thread, or without one. With an idempotency key it is stored once.
@@ -85,6 +66,13 @@ pub(crate) async fn submit(
     request: RunRequest,
     asked: Option<Asked>,
 ) -> ApiResult<Submitted> {
+    if let Some(asked) = &asked
+        && let Some(kept) = app.store.kept(&asked.key).await?
+        && kept.fingerprint == asked.fingerprint
+    {
+        // What was right when it was asked first may be a second answer by now.
+        return known(kept);
+    }
     let assistant = check(app, caller, thread, &request).await?;
     let mut admission = admission(app, caller, &assistant, thread, &request, Micros::now());
     admission.run.origin.once = asked.as_ref().map(|asked| asked.key.clone());
@@ -95,7 +83,7 @@ pub(crate) async fn submit(
         None => app.store.admit(admission).await.map_err(ApiError::from),
         Some(asked) => match app.create(Some(asked), Create::Runs(vec![admission])).await {
             Ok(Ok(Made::Runs(mut admitted))) => admitted.pop().ok_or_else(ApiError::overloaded),
-            Ok(Ok(_)) => Err(ApiError::not_implemented("what was made")),
+            Ok(Ok(_)) => Err(Made::unexpected().into()),
             Ok(Err(kept)) => {
                 app.hub.remove(&id);
                 return known(kept);
@@ -246,7 +234,8 @@ pub(crate) fn settle_admission(
 }
 
 fn thread_config(request: &RunRequest) -> Json {
-    let mut config = json!({ "configurable": request.config.configurable });
+    // What a run was configured with may be secret, and is not the thread's.
+    let mut config = json!({ "configurable": {} });
     if let Some(tags) = &request.config.tags {
         config["tags"] = tags.clone().into();
     }

@@ -12,13 +12,16 @@ use super::execute::{execute, give_up};
 use super::follow::follow;
 use crate::app::{App, LOST};
 use crate::crons::run_crons;
+use crate::threads::run_expiry;
 use crate::time::Micros;
+use crate::timers::run as run_timers;
 use crate::webhooks::run_webhooks;
 
 /// How long a worker waits when the store does not answer.
 const STORE_DOWN: Duration = Duration::from_secs(1);
 
-/// The workers of a server, what fires its crons, and what sends its webhooks. They end when the server is gone, or stops.
+/// The workers of a server, what fires its crons and wakes its threads, and what sends its webhooks. They end when the server is
+/// gone, or stops.
 pub(crate) struct Workers {
     all: JoinSet<()>,
     /// Says that this process lives, as long as it drives a run.
@@ -35,6 +38,8 @@ impl Workers {
             workers.spawn(work(Arc::downgrade(app), app.wake.clone()));
         }
         workers.spawn(run_crons(Arc::downgrade(app), app.cron_wake.clone()));
+        workers.spawn(run_expiry(Arc::downgrade(app), app.expiry_wake.clone()));
+        workers.spawn(run_timers(Arc::downgrade(app), app.timer_wake.clone()));
         workers.spawn(run_webhooks(Arc::downgrade(app), app.webhook_wake.clone()));
         Self { all: workers, _alive: alive }
     }

@@ -1,3 +1,4 @@
+use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
@@ -6,9 +7,9 @@ use super::assistants::{Order, column};
 use super::operation::{Action, Operation, Resource, delete, get, patch, post};
 use super::{Answer, State, json, no_content, page};
 use crate::access::Caller;
-use crate::crons::{name_in, next_date, parse_time, request};
+use crate::crons::{Schedule, name_in, next_date, parse_time, request};
 use crate::error::{ApiError, ApiResult};
-use crate::store::{Asked, Create, Cron, ListQuery, Made, OnCompletion, Page};
+use crate::store::{Asked, Assistant, Create, Cron, ListQuery, Made, OnCompletion, Page};
 use crate::tenant::id_of;
 use crate::time::Micros;
 use crate::wire::{
@@ -109,7 +110,7 @@ impl Fields {
         cron.on_run_completed = self.on_run_completed.unwrap_or(cron.on_run_completed);
         let given = self.metadata.is_some();
         if let Some(metadata) = self.metadata {
-            cron.metadata = metadata.unwrap_or_default();
+            cron.metadata.extend(metadata.unwrap_or_default());
         }
         if given || !cron.stamp.is_empty() {
             cron.metadata.extend(cron.stamp.clone());
@@ -119,10 +120,19 @@ impl Fields {
         cron.payload.extend(run.filter(|(_, value)| !value.is_null()));
         name_in(&mut cron.payload, id_of(&cron.cron_id));
         request(cron)?.check_webhook(state.webhooks.allows_private())?;
+        Schedule::read(&cron.schedule, cron.timezone.as_deref())?;
         cron.next_run_date = next_date(cron, now)?;
         cron.updated_at = now;
         Ok(())
     }
+}
+
+/// The assistant of a cron, by id or by graph. One that is not there is not found, whatever it was named by.
+async fn known_assistant(state: &State, caller: &Caller, name: &str) -> ApiResult<Assistant> {
+    state.assistant(caller, name).await.map_err(|error| match error.status {
+        StatusCode::UNPROCESSABLE_ENTITY => ApiError::not_found(error.detail),
+        _ => error,
+    })
 }
 
 async fn make(
@@ -135,7 +145,7 @@ async fn make(
     let missing = |name: &str| ApiError::invalid(format!("`{name}` is missing"));
     let assistant = fields.assistant_id.as_deref().ok_or_else(|| missing("assistant_id"))?;
     fields.schedule.as_deref().ok_or_else(|| missing("schedule"))?;
-    let assistant = state.assistant(caller, assistant).await?;
+    let assistant = known_assistant(state, caller, assistant).await?;
     let now = Micros::now();
     let mut cron = Cron {
         cron_id: caller.new_key(),
@@ -160,7 +170,7 @@ async fn make(
     fields.apply(state, &mut cron, now)?;
     let cron = match state.create(asked, Create::Cron(cron)).await? {
         Ok(Made::Cron(made)) => made,
-        Ok(_) => return Err(ApiError::not_implemented("what was made")),
+        Ok(_) => return Err(Made::unexpected().into()),
         Err(kept) => kept.row()?,
     };
     state.cron_wake.notify_one();
@@ -279,7 +289,7 @@ pub(super) async fn update(
     }
     let mut known = known(&state, &caller, &id).await?;
     if let Some(assistant) = fields.assistant_id.take() {
-        let assistant = state.assistant(&caller, &assistant).await?.assistant_id;
+        let assistant = known_assistant(&state, &caller, &assistant).await?.assistant_id;
         known.payload.insert("assistant_id".to_owned(), id_of(&assistant).into());
         known.assistant_id = assistant;
     }

@@ -147,6 +147,10 @@ impl Wanted {
     }
 
     fn wants(&self, asked: &Json) -> bool {
+        // Nobody is asked by a task that sleeps.
+        if asked["sleep"] == true {
+            return false;
+        }
         let is_due = |before: &Micros| {
             let due = asked["due"].as_str().and_then(|due| parse_time("due", due).ok());
             due.is_some_and(|due| due < *before)

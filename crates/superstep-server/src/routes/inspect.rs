@@ -11,6 +11,7 @@ use superstep::{CheckpointRef, RawSnapshot, SubgraphState, TaskSnapshot};
 use super::operation::{Action, Limit, Offset, Operation, Resource, get};
 use super::state::open;
 use super::{Answer, State, json};
+use crate::access::Caller;
 use crate::error::{ApiError, ApiResult};
 use crate::wire::{Id, Object, Outline, Path, Query, limit, offset, parse_checkpoint};
 
@@ -23,7 +24,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .query::<Id<'static>>("before", "Only checkpoints before this one")
             .query::<String>("namespace", "The namespace of a subgraph")
             .json::<Timeline>()
-            .refuses([404]),
+            .refuses([400, 404]),
         get("/threads/{thread_id}/outline", kind, Action::Read, outline)
             .summary("Get the values of a thread, or a part of one, cut to a size")
             .query::<Id<'static>>(
@@ -34,14 +35,14 @@ pub(super) fn operations() -> Vec<Operation> {
             .query::<Offset>("offset", "The first item, field or character of that part")
             .query::<String>("namespace", "The namespace of a subgraph")
             .json::<Outline>()
-            .refuses([404]),
+            .refuses([400, 404]),
         get("/threads/{thread_id}/changes", kind, Action::Read, changes)
             .summary("Compare the values at two checkpoints")
             .query::<Id<'static>>("checkpoint_id", "The later one; the newest if nothing is said")
             .query::<Id<'static>>("from", "The earlier one; its parent if nothing is said")
             .query::<String>("namespace", "The namespace of a subgraph")
             .json::<Changes>()
-            .refuses([404]),
+            .refuses([400, 404]),
     ]
 }
 
@@ -141,13 +142,18 @@ fn place(thread: &str, query: &Query) -> CheckpointRef {
     CheckpointRef::latest(thread).in_namespace(query.get("namespace").unwrap_or_default())
 }
 
-pub(super) async fn timeline(state: State, Path(id): Path<String>, query: Query) -> Answer {
-    let (known, thread) = open(&state, &id).await?;
+pub(super) async fn timeline(
+    state: State,
+    caller: Caller,
+    Path(id): Path<String>,
+    query: Query,
+) -> Answer {
+    let (known, thread) = open(&state, &caller, &id).await?;
     let limit = limit(query.number("limit")?, 100)?;
     let before = checkpoint_in(&query, "before")?;
     let found = match thread {
         Some(thread) => {
-            let thread = thread.at(place(&known.thread_id, &query));
+            let thread = thread.at(place(known.id(), &query));
             thread.history(limit, before, Object::new()).await?
         }
         None => Vec::new(),
@@ -161,26 +167,31 @@ pub(super) async fn timeline(state: State, Path(id): Path<String>, query: Query)
 /// The state of a thread at a checkpoint that must be there.
 async fn snapshot(
     state: &State,
+    caller: &Caller,
     id: &str,
     query: &Query,
     at: Option<superstep::checkpoint::CheckpointId>,
 ) -> ApiResult<RawSnapshot> {
-    let (known, thread) = open(state, id).await?;
-    let place = place(&known.thread_id, query);
+    let (known, thread) = open(state, caller, id).await?;
+    let place = place(known.id(), query);
     let place = match at {
         Some(at) => place.at(at),
         None => place,
     };
-    let missing =
-        || ApiError::not_found(format!("the thread `{}` has no checkpoint", known.thread_id));
+    let missing = || ApiError::not_found(format!("the thread `{}` has no checkpoint", known.id()));
     let found = thread.ok_or_else(missing)?.at(place).state(false).await?;
     if found.is_new() { Err(missing()) } else { Ok(found) }
 }
 
-pub(super) async fn outline(state: State, Path(id): Path<String>, query: Query) -> Answer {
+pub(super) async fn outline(
+    state: State,
+    caller: Caller,
+    Path(id): Path<String>,
+    query: Query,
+) -> Answer {
     let offset = offset(query.number("offset")?)?;
     let at = checkpoint_in(&query, "checkpoint_id")?;
-    let found = snapshot(&state, &id, &query, at).await?;
+    let found = snapshot(&state, &caller, &id, &query, at).await?;
     let values = Json::from(found.values.clone());
     let path = query.get("path").unwrap_or_default();
     let part = values
@@ -227,11 +238,17 @@ struct Writer {
     node: String,
 }
 
-pub(super) async fn changes(state: State, Path(id): Path<String>, query: Query) -> Answer {
-    let to = snapshot(&state, &id, &query, checkpoint_in(&query, "checkpoint_id")?).await?;
+pub(super) async fn changes(
+    state: State,
+    caller: Caller,
+    Path(id): Path<String>,
+    query: Query,
+) -> Answer {
+    let to =
+        snapshot(&state, &caller, &id, &query, checkpoint_in(&query, "checkpoint_id")?).await?;
     let parent = to.parent.as_ref().and_then(|parent| parent.id);
     let from = match checkpoint_in(&query, "from")?.or(parent) {
-        Some(from) => Some(snapshot(&state, &id, &query, Some(from)).await?),
+        Some(from) => Some(snapshot(&state, &caller, &id, &query, Some(from)).await?),
         None => None,
     };
     let direct = from.as_ref().filter(|from| from.config.id == parent);

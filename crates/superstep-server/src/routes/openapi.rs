@@ -181,7 +181,6 @@ fn reason(status: u16) -> &'static str {
         426 => "The request does not ask for a websocket",
         422 => "The request does not have the right form",
         429 => "Too much to do; try again",
-        501 => "Not implemented",
         503 => "The database does not answer; try again",
         _ => "",
     }

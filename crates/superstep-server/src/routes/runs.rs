@@ -33,7 +33,7 @@ pub(super) fn operations() -> Vec<Operation> {
         post("/threads/{thread_id}/runs", kind, Action::Create, create)
             .summary("Start a run in the background")
             .json::<One>()
-            .refuses([400, 404, 409, 501]),
+            .refuses([400, 404, 409]),
         get("/threads/{thread_id}/runs/{run_id}", kind, Action::Read, find)
             .summary("Get a run")
             .json::<One>()
@@ -52,11 +52,11 @@ pub(super) fn operations() -> Vec<Operation> {
         post("/runs", kind, Action::Create, create_stateless)
             .summary("Start a run without a thread in the background")
             .json::<One>()
-            .refuses([400, 404, 501]),
+            .refuses([400, 404]),
         post("/runs/batch", kind, Action::Create, batch)
             .summary("Start several runs without threads in the background")
             .json::<Vec<One>>()
-            .refuses([400, 404, 501]),
+            .refuses([400, 404]),
         post("/runs/cancel", kind, Action::Write, cancel_many)
             .summary("Cancel several runs")
             .query::<Cancel>("action", action)

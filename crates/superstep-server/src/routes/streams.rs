@@ -37,11 +37,11 @@ pub(super) fn operations() -> Vec<Operation> {
         post("/threads/{thread_id}/runs/stream", kind, Action::Create, stream)
             .summary("Start a run and stream its events")
             .answers(200, Content::Events)
-            .refuses([400, 404, 409, 501]),
+            .refuses([400, 404, 409]),
         post("/threads/{thread_id}/runs/wait", kind, Action::Create, wait)
             .summary("Start a run and wait for its result")
             .json::<Json>()
-            .refuses([400, 404, 409, 501]),
+            .refuses([400, 404, 409]),
         joins(
             get("/threads/{thread_id}/runs/{run_id}/join", kind, Action::Read, join),
             "Wait for the result of a run",
@@ -54,11 +54,11 @@ pub(super) fn operations() -> Vec<Operation> {
         post("/runs/stream", kind, Action::Create, stream_stateless)
             .summary("Start a run without a thread and stream its events")
             .answers(200, Content::Events)
-            .refuses([400, 404, 501]),
+            .refuses([400, 404]),
         post("/runs/wait", kind, Action::Create, wait_stateless)
             .summary("Start a run without a thread and wait for its result")
             .json::<Json>()
-            .refuses([400, 404, 501]),
+            .refuses([400, 404]),
         joins(
             get("/runs/{run_id}/join", kind, Action::Read, join_stateless),
             "Wait for the result of a run, by its id alone",

@@ -170,8 +170,9 @@ impl Stream {
         // A run without a result was put back, and continues later.
         shown.feed.result().await?;
         let data = json!({ "status": "run_done", "run_id": shown.run_id });
-        let end =
-            Stored { seq: shown.last + 1, event: "metadata".to_owned(), data: data.to_string() };
+        // The last events may be some that are not shown.
+        let seq = shown.last.max(shown.feed.shown()) + 1;
+        let end = Stored { seq, event: "metadata".to_owned(), data: data.to_string() };
         (self.wanted.runs || self.wanted.lifecycle).then(|| frame(shown.time, &end))
     }
 }

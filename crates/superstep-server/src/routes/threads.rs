@@ -1,23 +1,25 @@
+use std::collections::BTreeMap;
+
 use axum::http::HeaderMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value as Json, json};
+use serde_json::json;
 use superstep::RunError;
 use superstep::checkpoint::{Keep, Prune};
 
 use super::assistants::{IfExists, Order, column};
+use super::first_states::{Superstep, first_states, graph_in, read_steps};
 use super::operation::{Action, Operation, Resource, delete, get, patch, post};
 use super::{Answer, State, json, no_content, page};
 use crate::access::Caller;
-use crate::app::App;
 use crate::error::{ApiError, ApiResult};
-use crate::queue;
-use crate::store::{self, Cancel, ListQuery, Made, Page, RunStatus, Thread, ThreadStatus};
-use crate::tenant::{self, id_of};
+use crate::store::{self, ListQuery, Made, Page, Thread, ThreadStatus};
+use crate::tenant::id_of;
+use crate::threads;
 use crate::time::Micros;
 use crate::wire::{
-    Body, Keyed, Object, Path, Selected, ThreadObject, limit, offset, or_default, select,
-    thread_json,
+    Body, Extract, Keyed, Object, Path, Query, Selected, ThreadObject, TtlArg, limit, offset,
+    or_default, select, thread_json, ttl_json,
 };
 
 type One = ThreadObject<'static>;
@@ -28,17 +30,17 @@ pub(super) fn operations() -> Vec<Operation> {
         post("/threads", kind, Action::Create, create)
             .summary("Create a thread")
             .json::<One>()
-            .refuses([409, 501]),
+            .refuses([400, 404, 409]),
         post("/threads/search", kind, Action::Search, search)
             .summary("List threads")
-            .json::<Vec<Selected<One>>>()
-            .refuses([501]),
+            .json::<Vec<Selected<One>>>(),
         post("/threads/count", kind, Action::Search, count).summary("Count threads").json::<u64>(),
         post("/threads/prune", kind, Action::Delete, prune)
             .summary("Delete threads, or their old checkpoints")
             .json::<Pruned>(),
         get("/threads/{thread_id}", kind, Action::Read, find)
             .summary("Get a thread")
+            .query::<String>("include", "`ttl` shows when the thread expires")
             .json::<One>()
             .refuses([404]),
         patch("/threads/{thread_id}", kind, Action::Write, update)
@@ -66,7 +68,8 @@ pub(super) struct Create {
     #[schemars(with = "Option<Object>")]
     metadata: Object,
     if_exists: Option<IfExists>,
-    supersteps: Option<Vec<Json>>,
+    supersteps: Option<Vec<Superstep>>,
+    ttl: Option<TtlArg>,
 }
 
 pub(super) async fn create(
@@ -74,23 +77,34 @@ pub(super) async fn create(
     caller: Caller,
     Keyed(body, asked): Keyed<Create>,
 ) -> Answer {
-    if body.supersteps.is_some_and(|steps| !steps.is_empty()) {
-        return Err(ApiError::not_implemented("creating a thread with `supersteps`"));
-    }
+    let steps = body.supersteps.unwrap_or_default();
+    let graph = match steps.is_empty() {
+        true => None,
+        false => Some(graph_in(&state, &caller, &body.metadata)?),
+    };
+    let steps = read_steps(steps)?;
+    let ttl = body.ttl.map(TtlArg::read).transpose()?;
     let id = match body.thread_id {
         Some(id) => caller.thread(&id)?,
         None => caller.new_key(),
     };
     let mut metadata = body.metadata;
     caller.stamp(&mut metadata);
-    let thread = Thread::new(id, metadata, Micros::now());
+    let thread = Thread { ttl, ..Thread::new(id, metadata, Micros::now()) };
     let made = match state.create(asked, store::Create::Thread(thread)).await? {
         Ok(Made::Thread(made)) => made,
-        Ok(_) => return Err(ApiError::not_implemented("what was made")),
-        Err(kept) => Ok(kept.row()?),
+        Ok(_) => return Err(Made::unexpected().into()),
+        Err(kept) => return Ok(json(thread_json(&kept.row()?))),
     };
     match made {
-        Ok(made) => Ok(json(thread_json(&made))),
+        Ok(made) => {
+            state.threads_expire(&made);
+            let made = match graph {
+                Some(graph) => first_states(&state, &caller, &graph, &made, steps).await?,
+                None => made,
+            };
+            Ok(json(thread_json(&made)))
+        }
         Err(known) if !caller.sees(&known.metadata) => Err(exists(&known)),
         Err(known) if body.if_exists == Some(IfExists::DoNothing) => Ok(json(thread_json(&known))),
         Err(known) => Err(exists(&known)),
@@ -119,15 +133,17 @@ pub(super) struct Search {
     sort_by: Option<String>,
     sort_order: Option<Order>,
     select: Option<Vec<String>>,
-    extract: Option<Object>,
+    /// Further fields of each thread, by a name and a path such as `values.messages[-1].content`.
+    extract: Option<BTreeMap<String, String>>,
 }
 
 impl Search {
     fn to_query(&self, caller: &Caller) -> ApiResult<ListQuery> {
         let mut equal = Vec::new();
-        let keys =
-            |ids: &Vec<String>| ids.iter().map(|id| tenant::key(caller.tenant(), id)).collect();
-        equal.extend(self.ids.as_ref().map(|ids| ("thread_id", keys(ids))));
+        if let Some(ids) = self.ids.as_ref().filter(|ids| !ids.is_empty()) {
+            let ids = ids.iter().map(|id| caller.thread(id)).collect::<ApiResult<_>>()?;
+            equal.push(("thread_id", ids));
+        }
         equal.extend(self.status.map(|status| ("status", vec![status.as_str().to_owned()])));
         let known = ["thread_id", "status", "created_at", "updated_at", "state_updated_at"];
         Ok(ListQuery {
@@ -138,21 +154,28 @@ impl Search {
             descending: self.sort_order != Some(Order::Asc),
             limit: limit(self.limit, 10)?,
             offset: offset(self.offset)?,
+            ..ListQuery::default()
         })
     }
 }
 
 pub(super) async fn search(state: State, caller: Caller, Body(body): Body<Search>) -> Answer {
-    if body.extract.as_ref().is_some_and(|extract| !extract.is_empty()) {
-        return Err(ApiError::not_implemented("`extract`"));
-    }
+    let extract = Extract::read(body.extract.as_ref())?;
     let query = body.to_query(&caller)?;
     let offset = query.offset;
     let found = match caller.narrow(query) {
         Some(query) => state.store.threads(query).await?,
         None => Page::empty(),
     };
-    page(&found, offset, |thread| select(thread_json(thread), body.select.as_deref()))
+    page(&found, offset, |thread| {
+        let whole = thread_json(thread);
+        let extracted = extract.as_ref().map(|extract| extract.of(&whole));
+        let mut row = select(whole, body.select.as_deref())?;
+        if let Some(extracted) = extracted {
+            row["extracted"] = extracted;
+        }
+        Ok(row)
+    })
 }
 
 pub(super) async fn count(state: State, caller: Caller, Body(body): Body<Search>) -> Answer {
@@ -162,9 +185,19 @@ pub(super) async fn count(state: State, caller: Caller, Body(body): Body<Search>
     }))
 }
 
-pub(super) async fn find(state: State, caller: Caller, Path(id): Path<String>) -> Answer {
+pub(super) async fn find(
+    state: State,
+    caller: Caller,
+    Path(id): Path<String>,
+    query: Query,
+) -> Answer {
     let id = caller.thread(&id)?;
-    Ok(json(thread_json(&state.thread(&caller, &id).await?)))
+    let thread = state.thread(&caller, &id).await?;
+    let mut shown = thread_json(&thread);
+    if query.list("include").is_some_and(|included| included.iter().any(|one| one == "ttl")) {
+        shown["ttl"] = json!(thread.ttl.map(|ttl| ttl_json(ttl, &thread)));
+    }
+    Ok(json(shown))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -173,6 +206,7 @@ pub(super) struct Patch {
     #[serde(default, deserialize_with = "or_default")]
     #[schemars(with = "Option<Object>")]
     metadata: Object,
+    ttl: Option<TtlArg>,
 }
 
 pub(super) async fn update(
@@ -184,39 +218,24 @@ pub(super) async fn update(
 ) -> Answer {
     let id = caller.thread(&id)?;
     state.thread(&caller, &id).await?;
+    let ttl = body.ttl.map(TtlArg::read).transpose()?;
     let change = Box::new(move |thread: &mut Thread| {
         thread.metadata.extend(body.metadata);
         caller.stamp(&mut thread.metadata);
+        thread.ttl = ttl.or(thread.ttl);
         thread.updated_at = Micros::now();
     });
     let changed = state.store.update_thread(&id, change).await?;
     let changed = changed.ok_or_else(|| ApiError::no_thread(id_of(&id)))?;
+    state.threads_expire(&changed);
     let minimal = headers.get("prefer").is_some_and(|prefer| prefer == "return=minimal");
     Ok(if minimal { no_content() } else { json(thread_json(&changed)) })
 }
 
-/// Deletes a thread with all that is stored for it. What runs on it is stopped first.
-async fn remove_thread(app: &App, caller: &Caller, id: &str) -> ApiResult<()> {
-    app.thread(caller, id).await?;
-    queue::stop_elsewhere(app, id).await?;
-    let missing = || ApiError::no_thread(id_of(id));
-    let open = app.store.delete_thread(id).await?.ok_or_else(missing)?;
-    for run in open {
-        let active = app.hub.get(&run.run_id).filter(|_| run.status == RunStatus::Running);
-        let Some(active) = active else {
-            app.drop_run(&run.run_id);
-            continue;
-        };
-        app.stop_run(&run.run_id, Cancel::Rollback);
-        active.feed.result().await;
-    }
-    app.checkpointer.delete_thread(id).await.map_err(RunError::from)?;
-    Ok(())
-}
-
 pub(super) async fn remove(state: State, caller: Caller, Path(id): Path<String>) -> Answer {
     let id = caller.thread(&id)?;
-    remove_thread(&state, &caller, &id).await?;
+    state.thread(&caller, &id).await?;
+    threads::remove(&state, &id).await?;
     Ok(no_content())
 }
 
@@ -251,7 +270,7 @@ pub(super) async fn prune(state: State, caller: Caller, Body(body): Body<PruneBo
             continue;
         }
         match body.strategy.unwrap_or(Strategy::Delete) {
-            Strategy::Delete => remove_thread(&state, &caller, &id).await?,
+            Strategy::Delete => threads::remove(&state, &id).await?,
             Strategy::KeepLatest => {
                 let prune = Prune { threads: Some(vec![id]), keep: Keep::Latest };
                 state.checkpointer.prune(prune).await.map_err(RunError::from)?;

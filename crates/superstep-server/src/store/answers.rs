@@ -29,8 +29,9 @@ pub(crate) struct InboxPlace {
 
 /// The table of answers, and the list of threads with questions. Answers go with their thread.
 pub(crate) trait Answers: Send + Sync + 'static {
-    /// Threads of a tenant whose status is `interrupted`, those that have waited longest first (by `state_updated_at`, then
-    /// by their keys), from this place on.
+    /// Threads of a tenant whose status is `interrupted` or `error` and that have `interrupts`, those that have waited longest
+    /// first (by `state_updated_at`, then by their keys), from this place on. After an answer that did not fit, a thread is in
+    /// error and its question still open.
     fn waiting_threads(
         &self,
         tenant: &str,

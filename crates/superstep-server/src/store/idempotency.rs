@@ -59,11 +59,18 @@ pub(crate) enum Made {
     Runs(Vec<Admitted>),
 }
 
+impl Made {
+    /// The store has made something else than it was told to.
+    pub(crate) fn unexpected() -> StoreError {
+        StoreError::Failed("what was made is not what was asked for".to_owned())
+    }
+}
+
 /// What came of a request with an idempotency key.
 #[derive(Clone, Debug)]
 pub(crate) enum Once {
     /// It was carried out now, or refused. A refusal is not kept: the same request may succeed later.
-    Made(Made),
+    Made(Box<Made>),
     /// It was carried out before. Nothing was changed.
     Known(Kept),
     /// Something else was asked for under the key. Nothing was changed.

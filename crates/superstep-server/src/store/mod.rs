@@ -18,7 +18,13 @@
 //!
 //! A call that cancels or takes back runs of several threads is one transaction for each of them.
 //!
-//! Knows no other room: what is stored is neither JSON of the API nor a run in memory.
+//! Knows no other room but `tenant`: what is stored is neither JSON of the API nor a run in memory.
+
+// Stored data is untrusted.
+#![cfg_attr(
+    not(test),
+    warn(clippy::arithmetic_side_effects, clippy::disallowed_methods, clippy::indexing_slicing)
+)]
 
 mod answers;
 #[cfg(test)]
@@ -32,6 +38,7 @@ pub(crate) mod records;
 mod rules;
 pub(crate) mod sessions;
 mod sqlite;
+mod wakes;
 pub(crate) mod webhooks;
 pub(crate) mod workers;
 
@@ -47,11 +54,12 @@ pub(crate) use keys::{ApiKey, ApiKeys};
 pub(crate) use news::{News, NewsReader, Others, Progress};
 pub(crate) use postgres::PostgresStore;
 pub(crate) use records::{
-    Assistant, Cancel, Claimed, Ended, Multitask, OnCompletion, Origin, Run, RunStatus, Thread,
-    ThreadStatus,
+    Assistant, Cancel, Claimed, Ended, Multitask, OnCompletion, OnExpiry, Origin, Run, RunStatus,
+    Thread, ThreadStatus, Ttl,
 };
 pub(crate) use sessions::SessionLog;
 pub(crate) use sqlite::SqliteStore;
+pub(crate) use wakes::{DueThread, Wake, Wakes, Woken};
 pub(crate) use webhooks::{Webhook, Webhooks};
 pub(crate) use workers::WorkerTable;
 
@@ -91,6 +99,8 @@ pub(crate) struct ListQuery {
     pub(crate) metadata: Map<String, Json>,
     /// Parts that the values of a thread must contain.
     pub(crate) values: Map<String, Json>,
+    /// What the name of an assistant must contain, in capitals or not.
+    pub(crate) name: Option<String>,
     /// Columns that must have one of these values.
     pub(crate) equal: Vec<(&'static str, Vec<String>)>,
     pub(crate) sort_by: &'static str,
@@ -104,6 +114,7 @@ impl Default for ListQuery {
         Self {
             metadata: Map::new(),
             values: Map::new(),
+            name: None,
             equal: Vec::new(),
             sort_by: "created_at",
             descending: true,
@@ -115,14 +126,19 @@ impl Default for ListQuery {
 
 impl ListQuery {
     /// Whether rows have to be looked at one by one.
-    fn is_filtered(&self) -> bool {
-        !self.metadata.is_empty() || !self.values.is_empty()
+    pub(crate) fn is_filtered(&self) -> bool {
+        !self.metadata.is_empty() || !self.values.is_empty() || self.name.is_some()
     }
 
-    /// Whether a row, as JSON, contains what is wanted.
-    fn matches(&self, body: &Json) -> bool {
+    /// Whether a row is wanted, as far as its columns do not say that.
+    pub(crate) fn matches(&self, body: &Json) -> bool {
+        let is_named = |part: &String| {
+            let name = body["name"].as_str().unwrap_or_default().to_lowercase();
+            name.contains(&part.to_lowercase())
+        };
         contains_all(&body["metadata"], &self.metadata)
             && contains_all(&body["values"], &self.values)
+            && self.name.as_ref().is_none_or(is_named)
     }
 }
 
@@ -198,9 +214,26 @@ pub(crate) struct Stored {
     pub(crate) data: String,
 }
 
+/// An error and its causes, in one line.
+pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(source) = cause {
+        text.push_str(": ");
+        text.push_str(&source.to_string());
+        cause = source.source();
+    }
+    text
+}
+
+/// A bound as databases take it. No table has more rows than 63 bits can count.
+fn bound(rows: impl TryInto<i64>) -> i64 {
+    rows.try_into().map_or(i64::MAX, |rows| rows)
+}
+
 /// The server's store. The [module page](self) is its contract.
 pub(crate) trait Store:
-    Answers + ApiKeys + Crons + Idempotency + Others + SessionLog + Webhooks + WorkerTable
+    Answers + ApiKeys + Crons + Idempotency + Others + SessionLog + Wakes + Webhooks + WorkerTable
 {
     /// How often the store was called, and how long its answers took.
     fn timing(&self) -> &Timing;

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
+use super::Wake;
 use crate::tenant::{id_of, tenant_of};
 use crate::time::Micros;
 
@@ -65,6 +66,27 @@ words! {
     OnCompletion { Delete = "delete", Keep = "keep", }
 }
 
+words! {
+    /// What becomes of a thread that expires: it is deleted, or only its latest state is kept.
+    OnExpiry { Delete = "delete", KeepLatest = "keep_latest", }
+}
+
+/// How long a thread is kept after it was last used.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Ttl {
+    pub(crate) minutes: f64,
+    pub(crate) on_expiry: OnExpiry,
+    /// When the thread was last used, if it has expired since.
+    pub(crate) done_at: Option<Micros>,
+}
+
+impl Ttl {
+    /// When a thread expires that was last used at this time.
+    pub(crate) fn expires_at(self, used: Micros) -> Micros {
+        used.plus_seconds(self.minutes * 60.0)
+    }
+}
+
 impl RunStatus {
     pub(crate) fn is_over(self) -> bool {
         !matches!(self, Self::Pending | Self::Running)
@@ -100,12 +122,18 @@ pub(crate) struct Thread {
     pub(crate) interrupts: Map<String, Json>,
     /// Null, or how the last run failed.
     pub(crate) error: Json,
+    /// When the clock is to wake it, if it is.
+    #[serde(default)]
+    pub(crate) wake: Option<Wake>,
     /// Clients follow the thread through the thread protocol, so its runs tell the thread's session what happens.
     #[serde(default)]
     pub(crate) session: bool,
     /// The questions that were answered since the thread was last given input.
     #[serde(default)]
     pub(crate) answered: Vec<String>,
+    /// Without one it is kept until it is deleted.
+    #[serde(default)]
+    pub(crate) ttl: Option<Ttl>,
 }
 
 impl Thread {
@@ -126,13 +154,15 @@ impl Thread {
             values: Json::Null,
             interrupts: Map::new(),
             error: Json::Null,
+            wake: None,
             session: false,
             answered: Vec::new(),
+            ttl: None,
         }
     }
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Run {
     pub(crate) run_id: String,
     pub(crate) thread_id: String,
@@ -256,4 +286,6 @@ pub(crate) struct ThreadEnd {
     pub(crate) values: Option<Json>,
     pub(crate) interrupts: Map<String, Json>,
     pub(crate) error: Json,
+    /// When a question of it is due.
+    pub(crate) due: Option<Micros>,
 }

@@ -4,6 +4,7 @@
 //! queued and driven.
 
 mod body;
+mod extract;
 mod objects;
 mod outline;
 mod path;
@@ -12,8 +13,10 @@ mod run_request;
 mod shapes;
 mod stream;
 mod trace;
+mod ttl;
 
 pub(crate) use body::{Body, Keyed, RawBody, id_in_path, json, json_response, object};
+pub(crate) use extract::Extract;
 pub(crate) use objects::{
     AnswerObject, AssistantObject, AssistantVersionObject, CronObject, Detail, Id, QuestionObject,
     RunObject, Selected, ThreadObject, Time, answer_json, assistant_json, assistant_version_json,
@@ -23,10 +26,11 @@ pub(crate) use outline::Outline;
 pub(crate) use path::Path;
 pub(crate) use query::Query;
 pub(crate) use run_request::{
-    CheckpointArg, Command, IfNotExists, OnDisconnect, RunRequest, parse_checkpoint,
+    CheckpointArg, Command, IfNotExists, OnDisconnect, RunRequest, as_object, parse_checkpoint,
 };
 pub(crate) use shapes::{Drawing, EventObject, LayoutObject, StateObject};
 pub(crate) use stream::{Frames, engine_modes, message_metadata, task_with_metadata};
+pub(crate) use ttl::{TtlArg, ttl_json};
 
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value as Json};

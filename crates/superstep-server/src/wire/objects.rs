@@ -142,10 +142,11 @@ pub(crate) struct CronObject<'a> {
     /// Null for UTC.
     timezone: Option<&'a str>,
     end_time: Option<Time>,
-    /// Null if it is never due.
+    /// Null if it is never due. A cron that is disabled shows when it would be.
     next_run_date: Option<Time>,
     enabled: bool,
-    on_run_completed: OnCompletion,
+    /// Null if its runs are on a thread, which stays.
+    on_run_completed: Option<OnCompletion>,
     metadata: &'a Object,
     /// What its runs are asked for.
     payload: &'a Object,
@@ -212,11 +213,13 @@ pub(crate) fn thread_json(thread: &store::Thread) -> Json {
     })
 }
 
-/// Questions without what their answers are compared with.
+/// Questions as threads show them: without the schema of the answer, and when they are due.
 fn without_schemas(interrupts: &Object) -> Object {
     let mut shown = interrupts.clone();
     for question in shown.values_mut().filter_map(Json::as_array_mut).flatten() {
-        question.as_object_mut().map(|question| question.remove("response_schema"));
+        if let Some(question) = question.as_object_mut() {
+            question.retain(|name, _| name == "id" || name == "value");
+        }
     }
     shown
 }
@@ -296,9 +299,9 @@ pub(crate) fn cron_json(cron: &store::Cron) -> Json {
         schedule: &cron.schedule,
         timezone: cron.timezone.as_deref(),
         end_time: cron.end_time.map(Time),
-        next_run_date: cron.next_run_date.map(Time),
+        next_run_date: crate::crons::shown_date(cron).map(Time),
         enabled: cron.enabled,
-        on_run_completed: cron.on_run_completed,
+        on_run_completed: cron.thread_id.is_none().then_some(cron.on_run_completed),
         metadata: &cron.metadata,
         payload: &cron.payload,
         user_id: cron.by.as_deref().unwrap_or(""),
@@ -349,7 +352,7 @@ pub(crate) fn interrupts_json(interrupts: &[Interrupt]) -> Json {
 
 /// Only these fields of an object.
 pub(crate) fn select(object: Json, fields: Option<&[String]>) -> ApiResult<Json> {
-    let Some(fields) = fields else { return Ok(object) };
+    let Some(fields) = fields.filter(|fields| !fields.is_empty()) else { return Ok(object) };
     let mut chosen = Map::new();
     for field in fields {
         let value = object.get(field).ok_or_else(|| {

@@ -78,6 +78,55 @@ pub(crate) struct Command {
     pub(crate) comment: Option<String>,
 }
 
+impl Command {
+    /// Whether it asks for nothing, so that it is as if it were not there.
+    fn is_empty(&self) -> bool {
+        let goes_nowhere = match &self.goto {
+            None | Some(Json::Null) => true,
+            Some(Json::Array(places)) => places.is_empty(),
+            Some(_) => false,
+        };
+        self.resume.is_none() && self.update.is_none() && goes_nowhere
+    }
+
+    /// Finds what no type could.
+    fn check(&self) -> ApiResult<()> {
+        let is_place = |place: &Json| {
+            place.is_string() || place.get("node").is_some_and(serde_json::Value::is_string)
+        };
+        let goes_well = match &self.goto {
+            None | Some(Json::Null) => true,
+            Some(Json::Array(places)) => places.iter().all(is_place),
+            Some(place) => is_place(place),
+        };
+        if !goes_well {
+            return Err(ApiError::invalid(
+                "`command.goto` is the name of a node, `{\"node\", \"input\"}`, or a list of these",
+            ));
+        }
+        match &self.update {
+            None | Some(Json::Object(_)) => Ok(()),
+            Some(pairs) if as_object(pairs).is_some() => Ok(()),
+            Some(_) => Err(ApiError::invalid(
+                "`command.update` is an object, or a list of pairs with each key once",
+            )),
+        }
+    }
+}
+
+/// A list of pairs as an object, if it is one and no key is there twice.
+pub(crate) fn as_object(pairs: &Json) -> Option<Object> {
+    let pairs = pairs.as_array()?;
+    let mut object = Object::new();
+    for pair in pairs {
+        let [key, value] = &pair.as_array()?[..] else { return None };
+        if object.insert(key.as_str()?.to_owned(), value.clone()).is_some() {
+            return None;
+        }
+    }
+    Some(object)
+}
+
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[schemars(rename = "RunConfig")]
 pub(crate) struct Config {
@@ -193,6 +242,21 @@ impl RunRequest {
                 "`command.resume` needs a thread; use POST /threads/{thread_id}/runs",
             ));
         }
+        if let Some(command) = &self.command {
+            command.check()?;
+        }
+        for (name, nodes) in [
+            ("interrupt_before", &self.interrupt_before),
+            ("interrupt_after", &self.interrupt_after),
+        ] {
+            if let Some(Words::One(word)) = nodes
+                && word != "*"
+            {
+                return Err(ApiError::invalid(format!(
+                    "`{name}` is `{word}`; it can be a list of nodes, or `*` for all"
+                )));
+            }
+        }
         if self.after_seconds.is_some_and(|seconds| !(0.0..=1e9).contains(&seconds)) {
             return Err(ApiError::invalid(
                 "`after_seconds` must be a number of seconds from now on",
@@ -211,7 +275,8 @@ impl RunRequest {
 
     /// What is kept of the request, as clients see it in `kwargs`.
     pub(crate) fn kwargs(&self, context: &Object, configurable: &Object) -> Map<String, Json> {
-        let command = self.command.as_ref().map(|command| {
+        let given = self.command.as_ref().filter(|command| !command.is_empty());
+        let command = given.map(|command| {
             let comment = command.comment.as_deref().map(Json::from);
             let parts = [
                 ("resume", &command.resume),

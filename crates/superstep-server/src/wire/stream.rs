@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Map, Value as Json, json};
 use superstep::checkpoint::{Value, from_value, to_value};
 use superstep::state::Message;
-use superstep::{AnyEvent, Mode, Outcome};
+use superstep::{AnyEvent, Mode, Outcome, RawSnapshot, TaskSnapshot};
 
 use super::trace::Trace;
 use crate::store::Run;
@@ -39,6 +39,40 @@ pub(crate) fn message_metadata(run: &Run) -> Map<String, Json> {
 pub(crate) fn task_with_metadata(task: &mut Json, metadata: &Map<String, Json>) {
     if task.get("triggers").is_some() {
         task["metadata"] = Json::Object(metadata.clone());
+    }
+}
+
+/// The start of a task with the metadata of the run, or its end in the form that clients know.
+fn complete_task(task: &mut Json, metadata: &Map<String, Json>) {
+    task_with_metadata(task, metadata);
+    if let Some(text) = task["error"].as_str() {
+        task["error"] = named_error(text);
+    }
+    for asked in task.get_mut("interrupts").and_then(Json::as_array_mut).into_iter().flatten() {
+        if let Some(asked) = asked.as_object_mut() {
+            asked.entry("response_schema").or_insert(Json::Null);
+        }
+    }
+}
+
+/// The name and the text of an error that is stored as `Name("text")`.
+fn named_error(stored: &str) -> Json {
+    let parts = stored.split_once('(').and_then(|(name, rest)| {
+        let text = rest.strip_suffix(')')?;
+        Some((name, serde_json::from_str::<String>(text).unwrap_or_else(|_| text.to_owned())))
+    });
+    let (name, text) = parts.unwrap_or(("Error", stored.to_owned()));
+    json!({ "error": name, "message": text })
+}
+
+/// In the mode `debug`, a task that is a subgraph says where its checkpoints are.
+fn subgraphs_as_places(checkpoint: &mut Json) {
+    for task in checkpoint.get_mut("tasks").and_then(Json::as_array_mut).into_iter().flatten() {
+        let place = task["state"].get_mut("configurable").map(Json::take);
+        if let (Some(place), Some(task)) = (place, task.as_object_mut()) {
+            task.remove("state");
+            task.insert("checkpoint".to_owned(), place);
+        }
     }
 }
 
@@ -105,6 +139,56 @@ impl Frames {
         frames
     }
 
+    /// The events of a superstep that was stored, as far as they can be made from its checkpoints.
+    pub(crate) fn of_superstep(
+        &self,
+        before: Option<&RawSnapshot>,
+        after: &RawSnapshot,
+    ) -> Vec<(String, Json)> {
+        let mut frames = before.map_or_else(Vec::new, |before| self.of_tasks(before, |_| true));
+        let begun = after.metadata.as_ref().is_some_and(|metadata| metadata.step >= 0);
+        frames.extend(self.values_of(after).filter(|_| begun));
+        if self.asked.contains("checkpoints") && !self.stateless {
+            let mut checkpoint = after.to_event_json();
+            self.complete_checkpoint(&mut checkpoint);
+            frames.push(("checkpoints".to_owned(), checkpoint));
+        }
+        frames
+    }
+
+    /// The events of tasks that have finished in a superstep that is not stored.
+    pub(crate) fn of_finished(&self, state: &RawSnapshot) -> Vec<(String, Json)> {
+        self.of_tasks(state, |task| task.result.is_some())
+    }
+
+    /// The event that shows this state.
+    pub(crate) fn values_of(&self, state: &RawSnapshot) -> Option<(String, Json)> {
+        let asked = self.asked.contains("values");
+        asked.then(|| ("values".to_owned(), state.values.clone().into()))
+    }
+
+    fn of_tasks(
+        &self,
+        state: &RawSnapshot,
+        is_wanted: impl Fn(&TaskSnapshot) -> bool,
+    ) -> Vec<(String, Json)> {
+        let mut frames = Vec::new();
+        let shown = state.tasks.iter().filter(|task| !task.name.starts_with("__"));
+        for task in shown.filter(|task| is_wanted(task)) {
+            let result = Json::from(task.result.clone());
+            if self.asked.contains("updates") {
+                frames.push(("updates".to_owned(), json!({ &*task.name: result })));
+            }
+            if self.asked.contains("tasks") {
+                let end = json!({
+                    "id": task.id.to_string(), "name": &*task.name, "error": null, "result": result, "interrupts": [],
+                });
+                frames.push(("tasks".to_owned(), end));
+            }
+        }
+        frames
+    }
+
     fn frames(&mut self, mode: Mode, ns: &[String], data: &Json) -> Vec<(String, Json)> {
         let name = |word: &str| match ns.is_empty() {
             true => word.to_owned(),
@@ -121,14 +205,18 @@ impl Frames {
         let mut data = data.clone();
         match mode {
             Mode::Messages => return self.messages(data, &name("messages")),
-            Mode::Tasks => task_with_metadata(&mut data, &self.metadata),
+            Mode::Tasks => complete_task(&mut data, &self.metadata),
             Mode::Checkpoints if self.stateless => return Vec::new(),
             Mode::Checkpoints => self.complete_checkpoint(&mut data),
             Mode::Debug => {
                 data["timestamp"] = Micros::now().rfc3339().into();
                 match data["type"].as_str() {
-                    Some("checkpoint") => self.complete_checkpoint(&mut data["payload"]),
-                    _ => task_with_metadata(&mut data["payload"], &self.metadata),
+                    Some("checkpoint") if self.stateless => return Vec::new(),
+                    Some("checkpoint") => {
+                        self.complete_checkpoint(&mut data["payload"]);
+                        subgraphs_as_places(&mut data["payload"]);
+                    }
+                    _ => complete_task(&mut data["payload"], &self.metadata),
                 }
             }
             _ => {}
@@ -192,5 +280,21 @@ impl Frames {
         self.partial.insert(id, whole);
         frames.extend(shown.ok().map(|shown| ("messages/partial".to_owned(), json!([shown]))));
         frames
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stored_errors_are_shown_by_name_and_text() {
+        for (stored, name, text) in [
+            (r#"ValueError("a \"b\"")"#, "ValueError", "a \"b\""),
+            ("ValueError('a')", "ValueError", "'a'"),
+            ("broken", "Error", "broken"),
+        ] {
+            assert_eq!(named_error(stored), json!({ "error": name, "message": text }));
+        }
     }
 }

@@ -94,7 +94,8 @@ async fn a_second_answer_is_refused_and_changes_nothing() {
     );
     let refused = [&a, &b].map(|answered| answered.status == StatusCode::CONFLICT);
     assert!(refused[0] != refused[1], "one of them: {} {}", a.text, b.text);
-    let late = answer(&world, &thread, "approval", yes.clone()).await;
+    let late =
+        answer(&world, &thread, "approval", json!({ "resume": { id.as_str(): "no" } })).await;
     assert_eq!(late.status, StatusCode::CONFLICT, "{}", late.text);
     assert!(late.text.contains(&id), "{}", late.text);
     let runs = world.get(&format!("/threads/{thread}/runs")).await.json();
@@ -188,6 +189,7 @@ async fn an_answer_of_the_wrong_type_leaves_the_question_open() {
     let thread = ask(&world, "untyped", json!({}), json!({})).await;
     let failed = answer(&world, &thread, "untyped", json!({ "resume": "yes" })).await;
     assert!(failed.text.contains("__error__"), "{}", failed.text);
+    assert_eq!(inbox(&world, json!({ "thread_id": thread })).await.0.len(), 1, "it is still open");
     let taken = answer(&world, &thread, "untyped", json!({ "resume": true })).await;
     assert_eq!(taken.json()["ok"], true, "{}", taken.text);
 }

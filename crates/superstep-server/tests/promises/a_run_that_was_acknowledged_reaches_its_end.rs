@@ -36,20 +36,16 @@ async fn goes_on(world: &World, thread: &str, run: &str, ticks: i64, attempts: &
         .iter()
         .map(|(id, ..)| id.split_once('-').expect("an id").1.parse().expect("a number"))
         .collect();
-    let counted: Vec<u64> = (1..=numbers.len() as u64).collect();
-    assert_eq!(numbers, counted, "every event has the next number");
+    assert!(numbers.is_sorted_by(|a, b| a < b), "every event has a higher number: {numbers:?}");
     let begun: Vec<i64> = all
         .iter()
         .filter(|(_, event, _)| event == "metadata")
         .map(|(_, _, data)| data["attempt"].as_i64().expect("an attempt"))
         .collect();
     assert_eq!(begun, attempts);
-    // A superstep that was not stored when the process died is run again. One that was stored just before may have no event.
+    // A superstep that was not stored when the process died is run again, and one that was stored may have had no events.
     let done: Vec<i64> = all.iter().filter_map(|(_, _, data)| data["done"].as_i64()).collect();
-    let odd = done.windows(2).filter(|pair| pair[1] != pair[0] + 1).collect::<Vec<_>>();
-    assert!(odd.len() < attempts.len(), "only where an attempt ended: {done:?}");
-    assert!(odd.iter().all(|pair| (-1..=2).contains(&(pair[1] - pair[0]))), "{done:?}");
-    assert_eq!(done.last(), Some(&ticks));
+    assert_eq!(done, (0..=ticks).collect::<Vec<_>>(), "each superstep is seen once");
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use axum::body::Body;
 use axum::http::StatusCode;
 use serde_json::{Value as Json, json};
+use superstep::prelude::*;
 use superstep_server::Server;
 
 use crate::world::World;
@@ -225,4 +226,66 @@ async fn what_a_graph_refuses_is_a_failed_run() {
         assert_eq!(answered.json()["__error__"]["error"], error, "{body}: {}", answered.text);
     }
     assert_eq!(world.get(&format!("/threads/{thread}")).await.json()["status"], "error");
+}
+
+#[tokio::test]
+async fn what_cannot_be_done_now_is_a_conflict() {
+    let world = World::new().await;
+    let thread = world.thread().await;
+    let state = format!("/threads/{thread}/state");
+    let run =
+        world.run(&thread, json!({ "assistant_id": "slow", "input": { "delay": 1_000 } })).await;
+    let second = json!({ "assistant_id": "slow", "input": {}, "multitask_strategy": "reject" });
+    for (path, body) in [
+        (state.clone(), json!({ "values": { "done": 1 } })),
+        (format!("/threads/{thread}/runs"), second),
+        ("/threads".to_owned(), json!({ "thread_id": thread })),
+    ] {
+        let refused = world.post(&path, body).await;
+        assert_eq!(refused.status, StatusCode::CONFLICT, "{path}: {}", refused.text);
+        assert!(refused.json()["detail"].is_string(), "{path}: {}", refused.text);
+    }
+    assert_eq!(
+        world.get(&format!("/threads/{thread}/runs")).await.json().as_array().map(Vec::len),
+        Some(1)
+    );
+    world.post(&format!("/threads/{thread}/runs/{run}/cancel?wait=1"), json!(null)).await;
+    let changed = world.post(&state, json!({ "values": { "done": 1 } })).await;
+    assert_eq!(changed.status, StatusCode::OK, "{}", changed.text);
+}
+
+#[derive(State, Clone, Default)]
+struct Broken {
+    count: i64,
+}
+
+async fn broken() {
+    panic!("this node is broken");
+}
+
+#[tokio::test]
+async fn a_graph_that_panics_fails_its_run_and_nothing_else() {
+    let graph = StateGraph::<Broken>::new()
+        .add_node("broken", broken)
+        .add_edge(START, "broken")
+        .compile()
+        .expect("a graph");
+    let world = World::start(Server::new().graph("broken", graph).workers(1)).await;
+    let thread = world.thread().await;
+    let wait = format!("/threads/{thread}/runs/wait");
+    for _ in 0..2 {
+        let answered = world.post(&wait, json!({ "assistant_id": "broken", "input": {} })).await;
+        assert_eq!(answered.status, StatusCode::OK);
+        let error = answered.json()["__error__"]["message"].as_str().map(str::to_owned);
+        assert!(
+            error.is_some_and(|error| error.contains("this node is broken")),
+            "{}",
+            answered.text
+        );
+    }
+    assert_eq!(world.get(&format!("/threads/{thread}")).await.json()["status"], "error");
+    let other = world.thread().await;
+    let run = json!({ "assistant_id": "counter", "input": {} });
+    let answered = world.post(&format!("/threads/{other}/runs/wait"), run).await;
+    assert_eq!(answered.json()["count"], 3, "the worker lives: {}", answered.text);
 }

@@ -3,6 +3,7 @@
 mod live;
 mod operators_see_what_the_server_does;
 mod the_document_lists_every_endpoint;
+mod threads_are_made_and_listed_as_asked;
 mod too_many_readers_are_refused_before_anything_is_created;
 mod world;
 
@@ -14,7 +15,9 @@ mod a_request_with_an_idempotency_key_is_carried_out_once;
 mod a_run_that_was_acknowledged_reaches_its_end;
 mod a_stream_of_a_thread_shows_run_after_run;
 mod a_thread_is_followed_over_all_its_runs;
+mod an_answer_is_for_a_question_that_is_open;
 mod bad_requests_create_nothing;
+mod every_event_is_seen_once_wherever_the_process_died;
 mod foreign_threads_are_taken_in;
 mod nobody_gets_in_without_a_key;
 mod routes_let_in_whom_they_declare;

@@ -103,7 +103,7 @@ function Menu({ place }: { place: string }) {
   }, [place, waiting.data]);
   return (
     <nav class="menu" aria-label="Screens">
-      <a class="brand" href={href(["inbox"])}>
+      <a class="brand" href={href(["inbox"])} aria-label="superstep, to the inbox">
         <img src="icon.svg" alt="" width="24" height="24" />
         <span>superstep</span>
       </a>

@@ -59,7 +59,7 @@ pub(crate) use step::output::not_an_update;
 pub(crate) use step::superstep::Started;
 pub(crate) use step::superstep::lock;
 pub(crate) use stored::fits::fits_question;
-pub(crate) use stored::ids::node_names;
+pub(crate) use stored::ids::{node_names, pulled};
 pub(crate) use task::calls::Inflight;
 pub(crate) use task::handle::Suspension;
 pub use task::handle::Task;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::builder::StateGraph;
 use super::compiled::CompiledGraph;
+use super::drawing::Drawing;
 use crate::engine::Compiled;
 use crate::engine::DrawnEdge;
 use crate::engine::{END, START};
@@ -65,6 +66,11 @@ impl<S: State, O> CompiledGraph<S, O> {
         let mut text = String::from("flowchart TD\n");
         mermaid(self.inner(), "", 1, &mut text);
         text
+    }
+
+    /// The graph as an SVG picture that needs nothing else; subgraphs are unfolded. [`Drawing::placed`] gives the positions.
+    pub fn to_svg(&self) -> String {
+        Drawing::of(self.inner(), usize::MAX).placed().to_svg()
     }
 
     /// The graph as text: each node with where it leads.

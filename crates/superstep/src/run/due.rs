@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use superstep_checkpoint::{Alarm, AnyCheckpointer, Error, Value};
+use superstep_checkpoint::{Alarm, AnyCheckpointer, Error, Stored, Value};
 
 use super::input::Input;
 use crate::engine::{self, Compiled, Durability, Outcome};
@@ -272,8 +272,7 @@ impl Due {
         let Some(head) = head else { return Ok(Seen::Later(None)) };
         let due = head.due()?;
         if due.is_some_and(|due| due <= now) {
-            let is_ours = head.metadata.matches(&self.options.metadata)
-                && head.next()?.iter().all(|node| self.graph.layout.node(node).is_some());
+            let is_ours = head.metadata.matches(&self.options.metadata) && self.has_nodes(&head)?;
             return Ok(if is_ours { Seen::Due } else { Seen::Foreign });
         }
         let is_head = head.checkpoint.id == alarm.checkpoint;
@@ -291,6 +290,18 @@ impl Due {
             }
         }
         Ok(Seen::Later(due))
+    }
+}
+
+impl Due {
+    /// Whether the open work of a thread is for nodes of this graph. A workflow is due by its input, so only what its task has stored
+    /// names it.
+    fn has_nodes(&self, head: &Stored) -> Result<bool, Error> {
+        let is_known = |node: &str| self.graph.layout.node(node).is_some();
+        let mut stored = head.writes.iter().filter_map(|write| engine::pulled(&write.path));
+        let next = head.next()?;
+        let mut next = next.iter().filter(|node| !node.starts_with("__"));
+        Ok(next.all(|node| is_known(node)) && stored.all(is_known))
     }
 }
 

@@ -116,6 +116,7 @@ impl<S: State, O> Target<S, O> {
             ended: Mutex::default(),
             replay,
             life: Life::default(),
+            due: Mutex::default(),
         };
         check_breakpoints(&graph.layout, options.before.iter().chain(&options.after))?;
         let breakpoints = Breakpoints {
@@ -205,6 +206,7 @@ pub(crate) async fn run_beside<S: State, O>(
         ended: Mutex::default(),
         replay: None,
         life: Life::default(),
+        due: Mutex::default(),
     };
     let opening = Opening {
         run: Arc::new(run),

@@ -1,16 +1,12 @@
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::future::IntoFuture;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
-use futures_core::Stream;
 use serde::Serialize;
-use superstep_checkpoint::{
-    AnyCheckpointer, CheckpointId, InterruptId, Query, Stored, Value, to_value,
-};
+use superstep_checkpoint::{AnyCheckpointer, CheckpointId, InterruptId, Value, to_value};
 
+use super::history::History;
 use super::input::{Input, IntoInput};
 use super::options::Target;
 use super::request::Run;
@@ -23,14 +19,11 @@ use crate::graph::CompiledGraph;
 use crate::node::{BoxFuture, IntoOutput};
 use crate::state::State;
 
-/// The page size for reading the history of a thread.
-const PAGE: usize = 64;
-
 /// A series of checkpoints under one id, and the graph that runs on it. Cheap to clone; nothing is
 /// read until it is used.
 pub struct Thread<S: State, O = S> {
     target: Target<S, O>,
-    id: Arc<str>,
+    pub(super) id: Arc<str>,
 }
 
 impl<S: State, O> Clone for Thread<S, O> {
@@ -145,21 +138,13 @@ impl<S: State, O> Thread<S, O> {
     /// The checkpoints of the thread, newest first.
     #[doc(alias = "aget_state_history")]
     pub fn get_state_history(&self) -> History<S, O> {
-        History {
-            thread: self.clone(),
-            filter: BTreeMap::new(),
-            before: None,
-            limit: None,
-            page: VecDeque::new(),
-            reading: None,
-            ended: false,
-        }
+        History::of(self.clone())
     }
 
     /// Changes the state as if a node had written the update, and the node's edges were followed.
     #[doc(alias = "aupdate_state")]
     pub fn update_state(&self, update: impl IntoOutput<S>) -> UpdateState<S, O> {
-        UpdateState { thread: self.clone(), steps: vec![vec![StateUpdate::new(update)]] }
+        self.bulk_update_state([vec![StateUpdate::new(update)]])
     }
 
     /// Changes the state in several supersteps, each of several updates.
@@ -167,7 +152,8 @@ impl<S: State, O> Thread<S, O> {
         &self,
         steps: impl IntoIterator<Item = Vec<StateUpdate>>,
     ) -> UpdateState<S, O> {
-        UpdateState { thread: self.clone(), steps: steps.into_iter().collect() }
+        let steps = steps.into_iter().collect();
+        UpdateState { thread: self.clone(), steps, metadata: BTreeMap::new() }
     }
 
     /// Deletes the thread, with everything that is stored for it.
@@ -178,7 +164,7 @@ impl<S: State, O> Thread<S, O> {
         Ok(self.checkpointer()?.delete_thread(&self.id).await?)
     }
 
-    fn checkpointer(&self) -> Result<AnyCheckpointer, RunError> {
+    pub(super) fn checkpointer(&self) -> Result<AnyCheckpointer, RunError> {
         self.target.graph.inner().checkpointer.clone().ok_or_else(|| {
             RunError::Invalid(
                 "the graph has no checkpointer, so threads have no state; add one with `with_checkpointer`"
@@ -188,7 +174,7 @@ impl<S: State, O> Thread<S, O> {
     }
 
     /// The graph that a namespace belongs to, and where it stores.
-    fn graph_at(&self, ns: &str) -> Result<(Arc<Compiled>, Arc<str>), RunError> {
+    pub(super) fn graph_at(&self, ns: &str) -> Result<(Arc<Compiled>, Arc<str>), RunError> {
         let mut graph = self.target.graph.inner().clone();
         if ns.is_empty() {
             return Ok((graph, "".into()));
@@ -210,7 +196,7 @@ impl<S: State, O> Thread<S, O> {
         Ok((graph, ns.into()))
     }
 
-    fn reference(&self) -> CheckpointRef {
+    pub(super) fn reference(&self) -> CheckpointRef {
         self.target.at.clone().unwrap_or_else(|| CheckpointRef::latest(self.id.clone()))
     }
 }
@@ -264,136 +250,6 @@ impl<S: State, O: Send + 'static> IntoFuture for GetState<S, O> {
     }
 }
 
-/// The history of a thread, newest first, as a stream.
-#[must_use = "nothing is read until it is polled"]
-pub struct History<S: State, O = S> {
-    thread: Thread<S, O>,
-    filter: BTreeMap<String, Value>,
-    before: Option<CheckpointId>,
-    limit: Option<usize>,
-    page: VecDeque<Stored>,
-    reading: Option<BoxFuture<Result<Read, RunError>>>,
-    ended: bool,
-}
-
-enum Read {
-    Page(Vec<Stored>),
-    Snapshot(Box<ThreadView>),
-}
-
-impl<S: State, O> fmt::Debug for History<S, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("History").field("thread", &self.thread).finish_non_exhaustive()
-    }
-}
-
-impl<S: State, O> History<S, O> {
-    /// At most this many.
-    pub fn limit(mut self, limit: usize) -> Self {
-        self.limit = Some(limit);
-        self
-    }
-
-    /// Only checkpoints older than this one.
-    pub fn before(mut self, checkpoint: impl IntoCheckpoint) -> Self {
-        self.before = checkpoint.into_checkpoint(&self.thread.id).id;
-        self
-    }
-
-    /// Only checkpoints whose metadata has this value; `source` and `step` are keys too.
-    pub fn filter(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
-        self.filter.insert(key.into(), value.into());
-        self
-    }
-
-    fn read_page(&self) -> Result<BoxFuture<Result<Read, RunError>>, RunError> {
-        let checkpointer = self.thread.checkpointer()?;
-        let at = self.thread.reference();
-        let (_, ns) = self.thread.graph_at(&at.ns)?;
-        let query = Query {
-            thread: Some(self.thread.id.clone()),
-            ns: Some(ns),
-            id: at.id,
-            before: self.before,
-            limit: Some(self.limit.unwrap_or(PAGE).min(PAGE)),
-            filter: self.filter.clone(),
-        };
-        Ok(Box::pin(async move { Ok(Read::Page(checkpointer.list(query).await?)) }))
-    }
-
-    fn read_snapshot(&self, stored: Stored) -> Result<BoxFuture<Result<Read, RunError>>, RunError> {
-        let checkpointer = self.thread.checkpointer()?;
-        let at = self.thread.reference();
-        let (graph, ns) = self.thread.graph_at(&at.ns)?;
-        let how = Look { graph, checkpointer, live: false, subgraphs: false };
-        Ok(Box::pin(async move {
-            let seen = look(how, at.in_namespace(ns), Some(stored)).await?;
-            Ok(Read::Snapshot(Box::new(seen)))
-        }))
-    }
-
-    fn poll_seen(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<ThreadView, RunError>>> {
-        loop {
-            if let Some(reading) = &mut self.reading {
-                let Poll::Ready(read) = reading.as_mut().poll(cx) else { return Poll::Pending };
-                self.reading = None;
-                match read {
-                    Err(error) => {
-                        self.ended = true;
-                        return Poll::Ready(Some(Err(error)));
-                    }
-                    Ok(Read::Snapshot(snapshot)) => return Poll::Ready(Some(Ok(*snapshot))),
-                    Ok(Read::Page(page)) => {
-                        self.ended |= page.len() < PAGE;
-                        self.before = page.last().map(|stored| stored.checkpoint.id);
-                        self.page = page.into();
-                    }
-                }
-            }
-            let exhausted = self.limit == Some(0);
-            let next = match self.page.pop_front() {
-                Some(_) if exhausted => return Poll::Ready(None),
-                Some(stored) => {
-                    self.limit = self.limit.map(|limit| limit - 1);
-                    self.read_snapshot(stored)
-                }
-                None if self.ended || exhausted => return Poll::Ready(None),
-                None => self.read_page(),
-            };
-            match next {
-                Ok(reading) => self.reading = Some(reading),
-                Err(error) => {
-                    self.ended = true;
-                    return Poll::Ready(Some(Err(error)));
-                }
-            }
-        }
-    }
-
-    /// Collects the history as data.
-    ///
-    /// # Errors
-    /// The checkpointer failed, or a checkpoint cannot be read.
-    pub async fn raw(mut self) -> Result<Vec<RawSnapshot>, RunError> {
-        let mut all = Vec::new();
-        while let Some(next) = std::future::poll_fn(|cx| self.poll_seen(cx)).await {
-            all.push(next?.into_raw()?);
-        }
-        Ok(all)
-    }
-}
-
-impl<S: State, O> Unpin for History<S, O> {}
-
-impl<S: State, O> Stream for History<S, O> {
-    type Item = Result<Snapshot<S>, RunError>;
-
-    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let this = self.get_mut();
-        this.poll_seen(cx).map(|next| next.map(|seen| Snapshot::of(seen?)))
-    }
-}
-
 /// An update of the state, as if a node had made it.
 #[derive(Debug)]
 pub struct StateUpdate {
@@ -417,6 +273,17 @@ impl StateUpdate {
     /// An update given as data, checked against the channels of the graph.
     pub fn data(value: impl Into<Value>) -> Self {
         Self { value: UpdateValue::Data(value.into()), as_node: None }
+    }
+
+    /// A command in LangGraph's JSON: `{"update", "goto"}`, each of them optional. `goto` is the name of a node,
+    /// `{"node", "input"}`, or a list of these.
+    ///
+    /// # Errors
+    /// The command is malformed.
+    pub fn command(command: &serde_json::Value) -> Result<Self, RunError> {
+        let (update, goto) = super::any::update_and_goto(command)?;
+        let output = crate::node::Output { goto, ..crate::node::Output::writes(update) };
+        Ok(Self { value: UpdateValue::Output(Ok(output)), as_node: None })
     }
 
     /// No writes; the edges of the node are still followed.
@@ -452,6 +319,7 @@ impl StateUpdate {
 pub struct UpdateState<S: State, O = S> {
     thread: Thread<S, O>,
     steps: Vec<Vec<StateUpdate>>,
+    metadata: BTreeMap<String, Value>,
 }
 
 impl<S: State, O> fmt::Debug for UpdateState<S, O> {
@@ -470,6 +338,12 @@ impl<S: State, O> UpdateState<S, O> {
         for update in self.steps.iter_mut().flatten() {
             update.as_node = Some(node.clone());
         }
+        self
+    }
+
+    /// Attaches this to the metadata of each checkpoint that is made, except of copies of other checkpoints.
+    pub fn metadata(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.metadata.insert(key.into(), value.into());
         self
     }
 }
@@ -494,6 +368,7 @@ impl<S: State, O: Send + 'static> IntoFuture for UpdateState<S, O> {
                 ns: ns.clone(),
                 at: at.id,
                 steps: steps.collect::<Result<_, _>>()?,
+                metadata: self.metadata,
             };
             let id = engine::update(request).await?;
             Ok(CheckpointRef { id: Some(id), ..at.in_namespace(ns) })

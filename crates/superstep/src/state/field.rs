@@ -6,7 +6,7 @@ use superstep_checkpoint::{Blob, Error, Value, from_value, to_value};
 
 use super::reduce::{Reducer, Undo};
 use super::schema::{Channel, ChannelError, Taken};
-use super::writes::Payload;
+use super::writes::{Payload, Writes};
 
 /// The type of a field of a state: storable, with a default value.
 #[diagnostic::on_unimplemented(
@@ -40,6 +40,28 @@ pub trait UpdateValue: Serialize + DeserializeOwned + Clone + Send + Sync + 'sta
 
 #[diagnostic::do_not_recommend]
 impl<T: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> UpdateValue for T {}
+
+/// The parameter of a setter of a field of type `T` that the reducer `R` folds: whatever converts into its update.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an update of a field of type `{T}` with the reducer `{R}`",
+    note = "give it what converts into the `Update` of the reducer: items for `Append` and `Union`, entries for `Merge`, messages for `Messages`"
+)]
+pub trait IntoWrite<R, T> {
+    /// Adds the write to the channel at this position.
+    fn write(self, writes: &mut Writes, channel: usize);
+}
+
+#[diagnostic::do_not_recommend]
+impl<R, T, U> IntoWrite<R, T> for U
+where
+    R: Reducer<T>,
+    R::Update: UpdateValue,
+    U: Into<R::Update>,
+{
+    fn write(self, writes: &mut Writes, channel: usize) {
+        writes.push::<R::Update>(channel, self.into());
+    }
+}
 
 /// The parameter of a setter of an `Option<String>` field: text, or an option of text.
 #[diagnostic::on_unimplemented(

@@ -86,7 +86,7 @@ mod writes;
 pub(crate) use describe::describe;
 #[doc(hidden)]
 pub use field::storable;
-pub use field::{FieldValue, OptionalText, UpdateValue};
+pub use field::{FieldValue, IntoWrite, OptionalText, UpdateValue};
 pub use message::{
     Chunk, Identified, InvalidToolCall, MergeError, Message, MessageUpdate, REMOVE_ALL, Role,
     ToolCall, ToolCallChunk, ToolStatus,

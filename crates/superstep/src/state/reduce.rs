@@ -161,6 +161,7 @@ impl Reducer<String> for Append {
 #[derive(Debug)]
 pub struct Sum;
 
+#[diagnostic::do_not_recommend]
 impl<T: AddAssign> Reducer<T> for Sum {
     type Update = T;
 
@@ -173,6 +174,7 @@ impl<T: AddAssign> Reducer<T> for Sum {
 #[derive(Debug)]
 pub struct Max;
 
+#[diagnostic::do_not_recommend]
 impl<T: PartialOrd> Reducer<T> for Max {
     type Update = T;
 
@@ -250,6 +252,7 @@ impl<K: Ord + 'static, V: 'static> Reducer<BTreeMap<K, V>> for Merge {
 #[doc(alias = "MessagesState")]
 pub struct Messages;
 
+#[diagnostic::do_not_recommend]
 impl<M: Identified> Reducer<Vec<M>> for Messages {
     type Update = MessageUpdate<M>;
     const APPENDS: bool = true;

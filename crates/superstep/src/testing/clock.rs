@@ -40,7 +40,7 @@ use crate::engine::lock;
 ///
 ///     clock.advance(Duration::from_secs(86_400));
 ///     assert_eq!(app.run_due().await?.len(), 1);
-///     assert!(thread.get_state().await?.values.sent);
+///     assert!(thread.get_state().await?.state().sent);
 ///     Ok(())
 /// })
 /// # }

@@ -136,3 +136,24 @@ async fn what_was_refused_is_forgotten() {
     thread.resume("one").await.expect_err("no number");
     assert_eq!(questions(thread.invoke(()).await), ["first?"]);
 }
+
+/// An answer that its own question takes does not run anything if another answer, given with it, does not fit.
+#[tokio::test]
+async fn answers_given_together_are_all_checked_before_anything_runs() {
+    let ask = |task: Task| async move {
+        let schema = serde_json::json!({ "type": "integer", "enum": [1, 2] });
+        let answer: i64 = task.interrupt(task.name()).schema(schema).await;
+        line(format!("{} {answer}", task.name()))
+    };
+    let graph = StateGraph::new().add_node("a", ask).add_node("b", ask);
+    let thread = kept(graph.add_edge(START, "a").add_edge(START, "b")).thread("t");
+    let asked = thread.invoke(Notes::update()).await.expect("a run").interrupted().expect("two");
+    let ids = [asked[0].id.clone(), asked[1].id.clone()];
+    let refused = thread.resume_all(ids.clone().into_iter().zip([1, 3])).await;
+    let refused = refused.expect_err("the second does not fit").to_string();
+    assert!(refused.contains("expected one of 1, 2"), "{refused}");
+    let looked = thread.get_state().await.expect("a state");
+    assert!(looked.tasks.iter().all(|task| task.result.is_none()), "{:?}", looked.tasks);
+    let notes = common::done(thread.resume_all(ids.into_iter().zip([1, 2])).await);
+    assert_eq!(notes.lines, ["a 1", "b 2"]);
+}

@@ -26,6 +26,7 @@ mod a_graph_on_another_thread_keeps_the_run_around_it;
 mod a_graph_that_nobody_has_called_is_not_looked_for;
 mod a_graph_with_a_memory_takes_each_input_once;
 mod a_graph_without_its_type_is_the_same_graph;
+mod a_history_is_read_in_one_walk;
 mod a_join_fires_when_enough_have_arrived;
 mod a_join_that_cannot_fire_ends_the_run_with_an_error;
 mod a_join_waits_for_all_its_members;

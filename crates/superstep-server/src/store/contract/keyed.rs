@@ -14,6 +14,14 @@ fn once(key: &str, fingerprint: &str) -> Option<Asked> {
     Some(Asked { key: key.to_owned(), fingerprint: fingerprint.to_owned() })
 }
 
+/// What was made now.
+fn made(once: Once) -> Made {
+    match once {
+        Once::Made(made) => *made,
+        known => panic!("{known:?}"),
+    }
+}
+
 fn runs(ids: &[(&str, &str)]) -> Create {
     let admission = |(thread, id): &(&str, &str)| asked(run(thread, id, Multitask::Enqueue, 1));
     Create::Runs(ids.iter().map(admission).collect())
@@ -24,8 +32,8 @@ pub(super) async fn something_is_made_once_for_each_key<P: Place>() {
     let (store, other) = (place.open().await, place.open().await);
     let now = Micros::now();
     let thread = |id: &str| Create::Thread(Thread::new(id.to_owned(), Default::default(), now));
-    let made = store.create(once("k", "a"), thread("t1"), now).await.expect("an answer");
-    assert!(matches!(made, Once::Made(Made::Thread(Ok(_)))), "{made:?}");
+    let first = store.create(once("k", "a"), thread("t1"), now).await.expect("an answer");
+    assert!(matches!(made(first), Made::Thread(Ok(_))));
     let known = other.create(once("k", "a"), thread("t2"), now).await.expect("an answer");
     let Once::Known(kept) = known else { panic!("{known:?}") };
     assert_eq!(kept.made["thread_id"], "t1");
@@ -34,13 +42,13 @@ pub(super) async fn something_is_made_once_for_each_key<P: Place>() {
     assert!(matches!(changed, Once::Other));
     let later = now.plus_seconds(90_000.0);
     let again = other.create(once("k", "b"), thread("t3"), later).await.expect("an answer");
-    assert!(matches!(again, Once::Made(Made::Thread(Ok(_)))), "a day has passed");
+    assert!(matches!(made(again), Made::Thread(Ok(_))), "a day has passed");
     // What is refused is not kept.
     let refused = store.create(once("l", "a"), thread("t1"), now).await.expect("an answer");
-    assert!(matches!(refused, Once::Made(Made::Thread(Err(_)))));
+    assert!(matches!(made(refused), Made::Thread(Err(_))));
     assert!(store.kept("l").await.expect("an answer").is_none());
     let unnamed = store.create(None, thread("t9"), now).await.expect("an answer");
-    assert!(matches!(unnamed, Once::Made(Made::Thread(Ok(_)))));
+    assert!(matches!(made(unnamed), Made::Thread(Ok(_))));
 }
 
 pub(super) async fn of_many_requests_with_a_key_one_is_carried_out<P: Place>() {
@@ -71,9 +79,7 @@ pub(super) async fn several_runs_are_admitted_together_or_not_at_all<P: Place>()
     let place = P::new().await;
     let store = &*place.open().await;
     let both = store.create(None, runs(&[("b", "r2"), ("a", "r1")]), Micros(1)).await;
-    let Once::Made(Made::Runs(admitted)) = both.expect("an answer") else {
-        panic!("they are made")
-    };
+    let Made::Runs(admitted) = made(both.expect("an answer")) else { panic!("they are runs") };
     let ids: Vec<_> = admitted
         .iter()
         .map(|admitted| match admitted {
@@ -85,12 +91,12 @@ pub(super) async fn several_runs_are_admitted_together_or_not_at_all<P: Place>()
     let Create::Runs(mut more) = runs(&[("c", "r3"), ("a", "r4")]) else { panic!("runs") };
     more[1].run.multitask = Multitask::Reject;
     let refused = store.create(None, Create::Runs(more), Micros(1)).await.expect("an answer");
-    let Once::Made(Made::Runs(refused)) = refused else { panic!("a refusal") };
+    let Made::Runs(refused) = made(refused) else { panic!("a refusal") };
     assert!(matches!(&*refused, [Admitted::Busy]), "{refused:?}");
     let Create::Runs(mut full) = runs(&[("d", "r5"), ("e", "r6")]) else { panic!("runs") };
     full.iter_mut().for_each(|admission| admission.pending_max = 3);
     let full = store.create(None, Create::Runs(full), Micros(1)).await.expect("an answer");
-    assert!(matches!(full, Once::Made(Made::Runs(full)) if matches!(&*full, [Admitted::Full])));
+    assert!(matches!(made(full), Made::Runs(full) if matches!(&*full, [Admitted::Full])));
     assert_eq!(store.load().await.expect("an answer"), (2, 0));
     assert!(store.thread("c").await.expect("an answer").is_none());
 }

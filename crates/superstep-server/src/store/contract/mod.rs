@@ -5,6 +5,7 @@ mod lists;
 mod once;
 mod processes;
 mod queue;
+mod wakes;
 
 use std::sync::Arc;
 
@@ -58,6 +59,9 @@ macro_rules! places {
                     several_runs_are_admitted_together_or_not_at_all,
                     a_key_works_until_it_is_revoked,
                     a_question_is_listed_and_answered_once;
+                wakes: threads_are_due_in_the_order_of_their_times,
+                    of_many_who_wake_a_thread_one_does,
+                    a_thread_that_cannot_be_woken_stays_as_it_is;
                 once: a_cron_fires_once,
                     a_webhook_is_taken_once,
                     events_are_stored_once_and_in_order,
@@ -185,6 +189,7 @@ fn over() -> Ended {
         values: Some(json!({ "x": 1 })),
         interrupts: Map::new(),
         error: json!(null),
+        due: None,
     };
     Ended::Over { status: RunStatus::Success, result: json!({ "x": 1 }), thread: Box::new(thread) }
 }

@@ -2,13 +2,12 @@ use superstep_postgres::tables::Sql;
 
 use super::rows::{column, event_lists, number, to_int};
 use super::{PostgresStore, Result};
-use crate::store::Stored;
+use crate::store::{Stored, bound};
 use crate::time::Micros;
 
 /// The parameters of a page of events. A number that PostgreSQL cannot hold is after all events.
 pub(super) fn after(sql: Sql, after: u64, limit: usize) -> Sql {
-    let (after, limit) = (i64::try_from(after), i64::try_from(limit));
-    sql.int(after.unwrap_or(i64::MAX)).int(limit.unwrap_or(i64::MAX))
+    sql.int(bound(after)).int(bound(limit))
 }
 
 impl PostgresStore {

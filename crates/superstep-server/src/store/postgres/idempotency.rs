@@ -142,7 +142,7 @@ impl PostgresStore {
         if let (true, None) = (again, asked)
             && let Some(made) = self.made_before(what).await?
         {
-            return Ok(Once::Made(made));
+            return Ok(Once::Made(Box::new(made)));
         }
         let mut sql = Vec::new();
         if let Some(asked) = asked {
@@ -172,7 +172,7 @@ impl PostgresStore {
             sql.push(put(&asked.key, &kept)?);
         }
         transaction.commit(&sql).await?;
-        Ok(Once::Made(made))
+        Ok(Once::Made(Box::new(made)))
     }
 
     /// What an attempt whose answer was lost has made.

@@ -7,7 +7,7 @@ use superstep_postgres::tables::Sql;
 
 use super::rows::{number, object, plain, searchable};
 use super::{PostgresStore, Result};
-use crate::store::{ListQuery, Page};
+use crate::store::{ListQuery, Page, bound};
 
 /// How many rows are read at a time while they are compared one by one.
 const CHUNK: usize = 500;
@@ -17,8 +17,8 @@ fn select(what: &str, table: &str, query: &ListQuery) -> Sql {
     let mut text = format!(
         "SELECT {what} FROM {table} WHERE ($1::text IS NULL OR metadata IS NULL OR metadata @> $1::text::jsonb)"
     );
-    for (nth, (column, _)) in query.equal.iter().enumerate() {
-        text.push_str(&format!(" AND {column} = ANY(${})", nth + 2));
+    for ((column, _), nth) in query.equal.iter().zip(2_usize..) {
+        text.push_str(&format!(" AND {column} = ANY(${nth})"));
     }
     let metadata = (!query.metadata.is_empty()).then(|| searchable(&query.metadata)).flatten();
     let mut sql = Sql::new(text).maybe_text(metadata);
@@ -43,9 +43,9 @@ impl PostgresStore {
             return rows.first().map_or(Ok(0), |row| number(row, 0));
         }
         let rows = self.tables.read(&select("body", table, query)).await?;
-        let mut count = 0;
+        let mut count = 0_u64;
         for row in &rows {
-            count += u64::from(query.matches(&object::<Json>(row)?));
+            count = count.saturating_add(query.matches(&object::<Json>(row)?).into());
         }
         Ok(count)
     }
@@ -62,8 +62,7 @@ impl PostgresStore {
         let chunk = if filtered { CHUNK.max(wanted) } else { wanted };
         let mut rows: Vec<T> = Vec::new();
         loop {
-            let place =
-                format!(" LIMIT {chunk} OFFSET {}", i64::try_from(offset).unwrap_or(i64::MAX));
+            let place = format!(" LIMIT {chunk} OFFSET {}", bound(offset));
             let sql = select("body", table, query).and(&order(table, query)).and(&place);
             let found = self.tables.read(&sql).await?;
             for row in &found {
@@ -72,7 +71,7 @@ impl PostgresStore {
                     continue;
                 }
                 if skip > 0 {
-                    skip -= 1;
+                    skip = skip.saturating_sub(1);
                     continue;
                 }
                 rows.push(serde_json::from_value(body).map_err(Error::codec)?);

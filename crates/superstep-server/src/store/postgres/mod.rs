@@ -17,6 +17,7 @@ mod runs;
 mod schema;
 mod sessions;
 mod threads;
+mod wakes;
 mod webhooks;
 mod workers;
 
@@ -24,6 +25,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Instant;
 
+use superstep::checkpoint::Error;
 use superstep_postgres::PostgresSaver;
 use superstep_postgres::tables::{Failure, Sql, Tables};
 use tokio::sync::mpsc;
@@ -31,9 +33,8 @@ use uuid::Uuid;
 
 use super::{
     Admission, Admitted, Answer, Assistant, Cancel, Cancelled, Claimed, Ended, ListQuery, Page,
-    Run, Store, StoreError, Stored, Thread, Which,
+    Run, Store, StoreError, Stored, Thread, Which, with_causes,
 };
-use crate::error::with_causes;
 use crate::metrics::Timing;
 use crate::time::Micros;
 use rows::number;
@@ -53,9 +54,7 @@ pub(crate) struct PostgresStore {
 
 impl PostgresStore {
     /// Opens the store beside the checkpoints, and makes or migrates its tables.
-    pub(crate) async fn beside(
-        checkpointer: &PostgresSaver,
-    ) -> std::result::Result<Self, superstep::checkpoint::Error> {
+    pub(crate) async fn beside(checkpointer: &PostgresSaver) -> std::result::Result<Self, Error> {
         let tables = checkpointer.tables(schema::TABLE, schema::STEPS).await?;
         let worker: Arc<str> = Uuid::now_v7().to_string().into();
         let (told, telling) = mpsc::unbounded_channel();
@@ -82,7 +81,7 @@ impl PostgresStore {
         let rows = self.tables.run(&[Sql::new(sql).int(before.0)]).await?;
         let row = rows.first().and_then(|rows| rows.first());
         let count = row.map_or(Ok(0), |row| number(row, 0))?;
-        Ok(usize::try_from(count).unwrap_or(usize::MAX))
+        Ok(usize::try_from(count).map_err(Error::codec)?)
     }
 }
 

@@ -13,7 +13,7 @@ use super::{PostgresStore, Result};
 use crate::store::rules::{self, Changes, ThreadRows};
 use crate::store::{
     Admission, Admitted, Cancel, Cancelled, Claimed, Cron, Ended, Multitask, Run, RunStatus,
-    Stored, Which,
+    Stored, Which, bound,
 };
 use crate::time::Micros;
 
@@ -43,9 +43,12 @@ impl Need {
 
 /// How many runs wait on all threads, as far as it matters for those that ask to be admitted.
 pub(super) fn count_pending(admissions: &[Admission]) -> Option<Sql> {
-    let most = admissions.iter().map(|admission| admission.pending_max).max()?;
+    admissions.iter().map(|admission| admission.pending_max).max().map(count_up_to)
+}
+
+pub(super) fn count_up_to(most: usize) -> Sql {
     let sql = "SELECT count(*) FROM (SELECT FROM server_runs WHERE status = 'pending' LIMIT $1) AS counted";
-    Some(Sql::new(sql).int(i64::try_from(most).unwrap_or(i64::MAX)))
+    Sql::new(sql).int(bound(most))
 }
 
 /// Keeps others away from a thread until the end of the transaction.
@@ -351,7 +354,7 @@ impl PostgresStore {
             WHERE w.worker_id = q.worker AND w.expires_at >= clock_timestamp())";
         let sql = format!("SELECT q.thread_id FROM server_queue q WHERE {is_dead} LIMIT 1000");
         let left = self.tables.read(&Sql::new(sql)).await?;
-        let mut count = 0;
+        let mut count = 0_usize;
         for row in &left {
             let thread: String = column(row, 0)?;
             let sql =
@@ -365,7 +368,8 @@ impl PostgresStore {
                 let (count, changes) = rules::recover(rows, is_dead, attempts_max, Micros::now());
                 Ok((count, changes, Vec::new()))
             };
-            count += self.with_thread(&thread, Need::Some(Vec::new()), dead, rule).await?;
+            let taken = self.with_thread(&thread, Need::Some(Vec::new()), dead, rule).await?;
+            count = count.saturating_add(taken);
         }
         Ok(count)
     }

@@ -92,4 +92,7 @@ CREATE TABLE IF NOT EXISTS server_api_keys (
     id text PRIMARY KEY, name text NOT NULL, created_at bigint NOT NULL, revoked_at bigint, body text NOT NULL
 );
 CREATE UNIQUE INDEX IF NOT EXISTS server_api_keys_name ON server_api_keys (name) WHERE revoked_at IS NULL;
+", "
+ALTER TABLE server_threads ADD COLUMN IF NOT EXISTS wake_at bigint;
+CREATE INDEX IF NOT EXISTS server_threads_wake ON server_threads (wake_at) WHERE wake_at IS NOT NULL;
 "];

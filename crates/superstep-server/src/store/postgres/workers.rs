@@ -3,15 +3,15 @@ use std::time::Duration;
 use superstep_postgres::tables::Sql;
 
 use super::{PostgresStore, Result};
-use crate::store::Answer;
 use crate::store::workers::WorkerTable;
+use crate::store::{Answer, bound};
 
 impl PostgresStore {
     async fn beat_once(&self, lease: Duration) -> Result<()> {
         let sql = "INSERT INTO server_workers (worker_id, started_at, beat_at, expires_at)
             VALUES ($1, clock_timestamp(), clock_timestamp(), clock_timestamp() + $2 * interval '1 millisecond')
             ON CONFLICT (worker_id) DO UPDATE SET beat_at = EXCLUDED.beat_at, expires_at = EXCLUDED.expires_at";
-        let lease = i64::try_from(lease.as_millis()).unwrap_or(i64::MAX);
+        let lease = bound(lease.as_millis());
         let beat = Sql::new(sql).text(&*self.worker).int(lease);
         // Rows of those that died are left for a while, for people who look.
         let forget =
@@ -25,6 +25,7 @@ impl WorkerTable for PostgresStore {
         &self.worker
     }
 
+    #[expect(clippy::arithmetic_side_effects, reason = "it is not divided by zero")]
     fn look_every(&self, lease: Duration) -> Duration {
         lease / 3
     }

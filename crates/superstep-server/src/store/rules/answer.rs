@@ -24,9 +24,10 @@ fn given(run: &Run) -> Option<Given<'_>> {
     })
 }
 
-/// The open questions of a thread: their ids and what they ask.
+/// The open questions of a thread: their ids and what they ask. A task that sleeps asks nobody.
 fn open(thread: &Thread) -> impl Iterator<Item = (&str, &Json)> {
     let asked = thread.interrupts.values().filter_map(Json::as_array).flatten();
+    let asked = asked.filter(|asked| asked["sleep"] != true);
     asked.filter_map(|asked| Some((asked["id"].as_str()?, &asked["value"])))
 }
 
@@ -34,7 +35,7 @@ fn open(thread: &Thread) -> impl Iterator<Item = (&str, &Json)> {
 ///
 /// A question is open until a run with its answer has taken it, and an answer that waits in the queue counts. A run that takes
 /// the place of others (`interrupt`, `rollback`) may give another answer than they did. An id that was never asked answers
-/// nothing, and an answer where nothing was ever asked is none: the engine ignores both.
+/// nothing, and an answer without an id where nothing is open is none: the engine ignores both.
 pub(super) fn answer(
     thread: &Thread,
     others: &[Run],
@@ -82,13 +83,10 @@ pub(super) fn answer(
                 (Some((id, question)), None) => Ok(vec![record(id, question, answer)]),
                 // The engine refuses it: it does not say which question it answers.
                 (Some(_), Some(_)) => Ok(Vec::new()),
-                (None, _) => match (open(thread).next(), thread.answered.last()) {
-                    (Some((taken, _)), _) => Err(Some(taken.to_owned())),
-                    (None, Some(last)) => Err(Some(last.clone())),
-                    (None, None) if others.iter().any(|other| self::given(other).is_some()) => {
-                        Err(None)
-                    }
-                    (None, None) => Ok(Vec::new()),
+                (None, _) => match open(thread).next() {
+                    Some((taken, _)) => Err(Some(taken.to_owned())),
+                    None if others.iter().any(|other| self::given(other).is_some()) => Err(None),
+                    None => Ok(Vec::new()),
                 },
             }
         }
@@ -152,7 +150,8 @@ mod tests {
             (&[A, B], &[], of(A), json!(true), Ok(vec![B])),
             (&[A, B], &[], of(A), both.clone(), Err(Some(A))),
             // It was answered before.
-            (&[], &[A], None, json!(true), Err(Some(A))),
+            (&[], &[A], None, json!({ A: true }), Err(Some(A))),
+            (&[], &[A], None, json!(true), Ok(vec![])),
             (&[B], &[A], None, json!({ A: true }), Err(Some(A))),
             (&[A], &[A], None, json!({ A: true }), Ok(vec![A])),
             // Nobody asked.

@@ -20,7 +20,7 @@ pub(in crate::store) fn cancel(
         }
     }
     if !cancelled.pending.is_empty() {
-        edit.settle(None);
+        edit.settle(None, None);
     }
     (cancelled, edit.changes)
 }
@@ -34,7 +34,7 @@ pub(in crate::store) fn delete_run(rows: ThreadRows, run: &Run, now: Micros) -> 
         }
         RunStatus::Pending => {
             edit.remove_run(&run.run_id);
-            edit.settle(None);
+            edit.settle(None, None);
         }
         _ => edit.remove_run(&run.run_id),
     }

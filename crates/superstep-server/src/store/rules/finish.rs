@@ -29,13 +29,13 @@ pub(in crate::store) fn finish(
         Ended::Over { status, result, thread } => {
             run.status = status;
             run.result = Some(result);
-            edit.put_run(run);
+            edit.put_run(run.clone());
             if let (Some(webhook), Some(values)) =
                 (edit.changes.webhooks.last_mut(), &thread.values)
             {
                 webhook.values = values.clone();
             }
-            edit.settle(Some(*thread));
+            edit.settle(Some(*thread), Some(&run));
         }
         Ended::Deleted { thread_too: true, status, result, .. } => {
             edit.changes.delete_thread = Some(run.thread_id.clone());
@@ -48,9 +48,9 @@ pub(in crate::store) fn finish(
             }
         }
         Ended::Deleted { thread_too: false, thread, result, .. } => {
-            edit.changes.results.extend(run.origin.once.map(|key| (key, result)));
+            edit.changes.results.extend(run.origin.once.clone().map(|key| (key, result)));
             edit.remove_run(id);
-            edit.settle(thread.map(|thread| *thread));
+            edit.settle(thread.map(|thread| *thread), Some(&run));
         }
     }
     (true, edit.changes)
@@ -73,6 +73,7 @@ mod tests {
             values,
             interrupts: Map::new(),
             error: json!(null),
+            due: None,
         })
     }
 

@@ -11,11 +11,12 @@ mod claim;
 mod finish;
 mod once;
 mod recover;
+mod wake;
 
 use serde_json::{Value as Json, json};
 
 use super::records::ThreadEnd;
-use super::{Answered, Cancel, Run, RunStatus, Thread, ThreadStatus, Webhook};
+use super::{Answered, Cancel, Run, RunStatus, Thread, ThreadStatus, Wake, Webhook};
 use crate::time::Micros;
 
 pub(super) use admit::admit;
@@ -24,6 +25,7 @@ pub(super) use claim::claim;
 pub(super) use finish::finish;
 pub(super) use once::{has_room, keep, known, oldest};
 pub(super) use recover::recover;
+pub(super) use wake::wake;
 
 /// A thread, and its runs that are pending or running in the order in which they are due.
 #[derive(Clone, Debug, Default)]
@@ -103,12 +105,15 @@ impl Edit {
         }
     }
 
-    /// Brings the thread up to date after one of its runs ended (`end`) or was taken away.
-    fn settle(&mut self, end: Option<ThreadEnd>) {
+    /// Brings the thread up to date after one of its runs ended (`end`) or was taken away. If the thread is to be woken, it is
+    /// by a run as the one that it was put to sleep `after`.
+    fn settle(&mut self, end: Option<ThreadEnd>, after: Option<&Run>) {
         let Some(thread) = &mut self.rows.thread else { return };
         thread.updated_at = self.now;
         let status = match end {
-            Some(ThreadEnd { status, values, interrupts, error }) => {
+            Some(ThreadEnd { status, values, interrupts, error, due }) => {
+                let after = || after.cloned().map(Box::new);
+                thread.wake = due.and_then(|due| Some(Wake { due, after: after()? }));
                 if let Some(values) = values {
                     thread.values = values;
                 }

@@ -6,6 +6,7 @@ use crate::time::Micros;
 
 /// When something was kept that is too old by now.
 pub(in crate::store) fn oldest(now: Micros) -> Micros {
+    #[expect(clippy::disallowed_methods, reason = "a constant: a day")]
     let kept = i64::try_from(IDEMPOTENCY_KEPT.as_micros()).unwrap_or(i64::MAX);
     Micros(now.0.saturating_sub(kept))
 }

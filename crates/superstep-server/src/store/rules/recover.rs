@@ -31,7 +31,8 @@ pub(in crate::store) fn recover(
         let interrupts = edit.rows.thread.as_ref().map(|thread| thread.interrupts.clone());
         let interrupts = interrupts.unwrap_or_default();
         let status = ThreadStatus::Error;
-        edit.settle(Some(ThreadEnd { status, values: None, interrupts, error }));
+        let end = ThreadEnd { status, values: None, interrupts, error, due: None };
+        edit.settle(Some(end), None);
     }
     (count, edit.changes)
 }

@@ -10,7 +10,7 @@ CREATE TABLE IF NOT EXISTS server_answers (
     body TEXT NOT NULL, PRIMARY KEY (thread_id, at, run_id, interrupt_id)
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS server_threads_waiting ON server_threads (tenant, state_updated_at, thread_id)
-    WHERE status = 'interrupted';
+    WHERE status IN ('interrupted', 'error');
 ";
 
 pub(super) fn put(connection: &Connection, answered: &Answered) -> Result<()> {
@@ -56,8 +56,8 @@ impl Answers for SqliteStore {
             let (at, thread) = after.map_or((i64::MIN, String::new()), |place| {
                 (place.state_updated_at.0, place.thread_id)
             });
-            let sql = "SELECT body FROM server_threads WHERE status = 'interrupted' AND tenant = ?
-                AND (state_updated_at, thread_id) > (?, ?)
+            let sql = "SELECT body FROM server_threads WHERE status IN ('interrupted', 'error') AND tenant = ?
+                AND json_extract(body, '$.interrupts') <> '{}' AND (state_updated_at, thread_id) > (?, ?)
                 ORDER BY state_updated_at, thread_id LIMIT ?";
             bodies(connection, sql, params![tenant, at, thread, limit])
         })

@@ -1,6 +1,6 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{Result, row, text};
+use super::{Result, row, text, whole};
 use crate::store::Assistant;
 use crate::time::Micros;
 
@@ -52,7 +52,7 @@ pub(super) fn update(
     change(&mut assistant);
     let sql = "SELECT max(version) FROM server_assistant_versions WHERE assistant_id = ?";
     let last: i64 = connection.query_row(sql, [id], |row| row.get(0))?;
-    assistant.version = u64::try_from(last).unwrap_or_default() + 1;
+    assistant.version = whole(last)?.saturating_add(1);
     assistant.updated_at = Micros::now();
     put(connection, &assistant)?;
     put_version(connection, &assistant)?;

@@ -1,6 +1,6 @@
 use rusqlite::{Connection, params};
 
-use super::{Result, failed};
+use super::{Result, bound, failed, whole};
 use crate::store::{RunStatus, Stored};
 use crate::time::Micros;
 
@@ -49,12 +49,11 @@ pub(super) fn read(
     after: u64,
     limit: usize,
 ) -> Result<Vec<Stored>> {
-    let (after, limit) = (i64::try_from(after), i64::try_from(limit));
-    let values = params![log, after.unwrap_or(i64::MAX), limit.unwrap_or(i64::MAX)];
+    let values = params![log, bound(after), bound(limit)];
     let mut statement = connection.prepare_cached(sql)?;
     let rows = statement.query_map(values, |row| {
         let seq: i64 = row.get(0)?;
-        Ok(Stored { seq: u64::try_from(seq).unwrap_or(0), event: row.get(1)?, data: row.get(2)? })
+        Ok(Stored { seq: whole(seq)?, event: row.get(1)?, data: row.get(2)? })
     })?;
     Ok(rows.collect::<std::result::Result<_, _>>()?)
 }

@@ -71,7 +71,7 @@ fn create(
     what: Create,
     now: Micros,
 ) -> Result<Once> {
-    let Some(asked) = asked else { return Ok(Once::Made(make(connection, what)?)) };
+    let Some(asked) = asked else { return Ok(Once::Made(Box::new(make(connection, what)?))) };
     if let Some(known) = rules::known(find(connection, &asked.key)?, asked, now) {
         return Ok(known);
     }
@@ -79,7 +79,7 @@ fn create(
     if let Some(kept) = rules::keep(asked, &made, now)? {
         put(connection, &asked.key, &kept)?;
     }
-    Ok(Once::Made(made))
+    Ok(Once::Made(Box::new(made)))
 }
 
 impl Idempotency for SqliteStore {

@@ -5,7 +5,7 @@ use rusqlite::{Connection, Row, params_from_iter};
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
-use super::Result;
+use super::{Result, bound, whole};
 use crate::store::{ListQuery, Page};
 
 /// The condition of a query, as far as SQLite can say it, and its values.
@@ -40,14 +40,14 @@ pub(super) fn count(connection: &Connection, table: &str, query: &ListQuery) -> 
         let sql = format!("SELECT count(*) FROM {table} WHERE {condition}");
         let mut statement = connection.prepare_cached(&sql)?;
         let count: i64 = statement.query_row(params_from_iter(values), |row| row.get(0))?;
-        return Ok(u64::try_from(count).unwrap_or(0));
+        return Ok(whole(count)?);
     }
     let sql = format!("SELECT body FROM {table} WHERE {condition}");
     let mut statement = connection.prepare_cached(&sql)?;
     let mut found = statement.query(params_from_iter(values))?;
     let mut count = 0;
     while let Some(row) = found.next()? {
-        count += u64::from(query.matches(&body(row)?));
+        count = u64::from(query.matches(&body(row)?)).saturating_add(count);
     }
     Ok(count)
 }
@@ -70,7 +70,7 @@ pub(super) fn page<T: DeserializeOwned>(
     let filtered = query.is_filtered();
     let wanted = query.limit.saturating_add(1);
     if !filtered {
-        let offset = i64::try_from(query.offset).unwrap_or(i64::MAX);
+        let offset = bound(query.offset);
         sql.push_str(&format!(" LIMIT {wanted} OFFSET {offset}"));
     }
     let mut statement = connection.prepare_cached(&sql)?;
@@ -85,7 +85,7 @@ pub(super) fn page<T: DeserializeOwned>(
             continue;
         }
         if skip > 0 {
-            skip -= 1;
+            skip = skip.saturating_sub(1);
             continue;
         }
         rows.push(serde_json::from_value(body)?);

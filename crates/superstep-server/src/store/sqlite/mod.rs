@@ -14,6 +14,7 @@ mod others;
 mod runs;
 mod sessions;
 mod threads;
+mod wakes;
 mod webhooks;
 mod workers;
 
@@ -28,7 +29,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::{
     Admission, Admitted, Answer, Assistant, Cancel, Cancelled, Claimed, Ended, ListQuery, Page,
-    Run, Store, StoreError, Stored, Thread, Which,
+    Run, Store, StoreError, Stored, Thread, Which, bound,
 };
 use crate::metrics::Timing;
 use crate::time::Micros;
@@ -87,6 +88,11 @@ impl std::fmt::Debug for JobBox {
 
 fn failed(error: impl std::fmt::Display) -> StoreError {
     StoreError::Failed(error.to_string())
+}
+
+/// A stored number that counts something.
+fn whole(number: i64) -> rusqlite::Result<u64> {
+    u64::try_from(number).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(0, number))
 }
 
 impl From<rusqlite::Error> for StoreError {
@@ -167,7 +173,7 @@ fn connect(file: Option<&Path>) -> Result<Connection> {
     ] {
         with_tenant(&connection, table, key)?;
     }
-    for schema in [answers::SCHEMA, idempotency::SCHEMA, keys::SCHEMA] {
+    for schema in [answers::SCHEMA, idempotency::SCHEMA, keys::SCHEMA, wakes::SCHEMA] {
         connection.execute_batch(schema)?;
     }
     Ok(connection)

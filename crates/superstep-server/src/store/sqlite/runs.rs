@@ -50,12 +50,12 @@ pub(super) fn open_of(connection: &Connection, thread: &str) -> Result<Vec<Run>>
     many(connection, sql, [thread])
 }
 
-fn load_thread(connection: &Connection, id: &str) -> Result<ThreadRows> {
+pub(super) fn load_thread(connection: &Connection, id: &str) -> Result<ThreadRows> {
     let (thread, open) = (threads::find(connection, id)?, open_of(connection, id)?);
     Ok(ThreadRows { thread, open })
 }
 
-fn apply(connection: &Connection, changes: &Changes) -> Result<()> {
+pub(super) fn apply(connection: &Connection, changes: &Changes) -> Result<()> {
     if let Some(thread) = &changes.delete_thread {
         threads::delete(connection, thread)?;
     }
@@ -124,14 +124,14 @@ pub(super) fn recover(
     is_dead: impl Fn(&str) -> bool,
     attempts_max: u32,
 ) -> Result<usize> {
-    let mut count = 0;
+    let mut count = 0_usize;
     for thread in threads_with(connection, &[RunStatus::Running])? {
         let rows = load_thread(connection, &thread)?;
         // One without a name is of a version that had the file to itself.
         let is_dead = |run: &Run| run.worker.as_deref().is_none_or(&is_dead);
         let (left, changes) = rules::recover(rows, is_dead, attempts_max, Micros::now());
         apply(connection, &changes)?;
-        count += left;
+        count = count.saturating_add(left);
     }
     Ok(count)
 }

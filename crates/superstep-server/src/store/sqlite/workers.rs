@@ -116,6 +116,7 @@ impl WorkerTable for SqliteStore {
         &self.process.name
     }
 
+    #[expect(clippy::arithmetic_side_effects, reason = "it is not divided by zero")]
     fn look_every(&self, lease: Duration) -> Duration {
         LOOK_EVERY.min(lease / 3)
     }

@@ -41,6 +41,9 @@ export function unlock(given: string): void {
   epoch.value += 1;
 }
 
+/** Whom to tell that the stream of a thread has begun. The stock client says nothing before the first event. */
+export const streamed = new Map<string, () => void>();
+
 /** A request that tells the page whether the server answers and whether it wants a key. */
 async function watched(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
   const used = key.peek();
@@ -51,6 +54,8 @@ async function watched(input: RequestInfo | URL, init?: RequestInit): Promise<Re
     if (!(init?.signal?.aborted ?? false)) lost();
     throw error;
   }
+  const stream = /\/threads\/([^/]+)\/stream(\?|$)/.exec(response.url);
+  if (response.ok && stream) streamed.get(stream[1] ?? "")?.();
   if (response.status === 401 && used === key.peek()) locked.value = used ? "refused" : "wanted";
   return response;
 }
@@ -79,14 +84,15 @@ export class Refused extends Error {
   }
 }
 
-/** A request to an endpoint that the stock client does not know. */
-export async function own<T>(path: string, query: Record<string, string | number | undefined> = {}): Promise<T> {
+/** A request to an endpoint, or with a field, that the stock client does not know. */
+export async function own<T>(path: string, query: Record<string, string | number | undefined> = {}, body?: object): Promise<T> {
   const url = new URL(server + path);
   for (const [name, value] of Object.entries(query)) {
     if (value !== undefined) url.searchParams.set(name, String(value));
   }
   const headers: Record<string, string> = key.peek() ? { "x-api-key": key.peek() } : {};
-  const response = await watched(url, { headers });
+  if (body) headers["content-type"] = "application/json";
+  const response = await watched(url, { headers, ...(body ? { method: "POST", body: JSON.stringify(body) } : {}) });
   const text = await response.text();
   if (!response.ok) throw new Refused(response.status, detail(text));
   return JSON.parse(text) as T;

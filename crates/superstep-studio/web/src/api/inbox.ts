@@ -1,6 +1,6 @@
 // Open questions, and answering them.
 
-import { client } from "./client.ts";
+import { client, own, status } from "./client.ts";
 import type { Json, Schema } from "./types.ts";
 
 export type Question = {
@@ -8,16 +8,39 @@ export type Question = {
   thread: string;
   graph: string;
   asked: string;
+  /** When the clock answers. */
+  due: string | null;
   value: Json;
 };
 
-type Listed = { thread_id: string; updated_at: string; metadata?: unknown; interrupts?: unknown };
+export type Page = { questions: Question[]; next: string | null };
 
-/** How many threads with questions are looked at together. */
+type Found = {
+  questions: { thread_id: string; interrupt_id: string; value: Json; due: Json; asked_at: string; graph_id: Json }[];
+  next: string | null;
+};
+
+/** An answer that was not refused for so long counts as taken, in milliseconds. */
+const PATIENCE = 5000;
+
+/** Threads or questions that are read together. */
 const PAGE = 50;
 
+/** A server without an inbox of its own was asked for it. */
+let withoutInbox = false;
+
 /** The open questions of all threads, the one that waits longest first. The one place that knows how the server lists them. */
-export async function openQuestions(offset: number): Promise<{ questions: Question[]; more: boolean }> {
+export async function openQuestions(cursor: string | null): Promise<Page> {
+  if (!withoutInbox) {
+    try {
+      const found = await own<Found>("/inbox/search", {}, { limit: PAGE, ...(cursor ? { cursor } : {}) });
+      return { questions: found.questions.map(ofInbox), next: found.next };
+    } catch (error) {
+      if (status(error) !== 404 && status(error) !== 405) throw error;
+      withoutInbox = true;
+    }
+  }
+  const offset = Number(cursor ?? 0);
   const found = (await client.value.threads.search({
     status: "interrupted",
     limit: PAGE,
@@ -26,8 +49,21 @@ export async function openQuestions(offset: number): Promise<{ questions: Questi
     sortOrder: "asc",
     select: ["thread_id", "updated_at", "metadata", "interrupts"],
   })) as Listed[];
-  return { questions: found.flatMap(ofThread), more: found.length === PAGE };
+  return { questions: found.flatMap(ofThread), next: found.length === PAGE ? String(offset + PAGE) : null };
 }
+
+function ofInbox(one: Found["questions"][number]): Question {
+  return {
+    id: one.interrupt_id,
+    thread: one.thread_id,
+    graph: typeof one.graph_id === "string" ? one.graph_id : "",
+    asked: one.asked_at,
+    due: typeof one.due === "string" ? one.due : null,
+    value: one.value,
+  };
+}
+
+type Listed = { thread_id: string; updated_at: string; metadata?: unknown; interrupts?: unknown };
 
 function ofThread(thread: Listed): Question[] {
   const interrupts = (thread.interrupts ?? {}) as Record<string, { id?: string; value?: Json }[]>;
@@ -37,8 +73,22 @@ function ofThread(thread: Listed): Question[] {
     thread: thread.thread_id,
     graph,
     asked: thread.updated_at,
+    due: null,
     value: asked.value ?? null,
   }));
+}
+
+export type Given = { interrupt_id: string; question: Json; answer: Json; answered_by: string | null; comment: string | null; answered_at: string };
+
+/** The answers that were given on a thread, newest first; none if the server does not keep them. */
+export async function answers(thread: string): Promise<Given[]> {
+  if (withoutInbox) return [];
+  try {
+    return await own<Given[]>(`/threads/${thread}/answers`);
+  } catch (error) {
+    if (status(error) !== 404) throw error;
+    return [];
+  }
 }
 
 type TaskState = {
@@ -75,6 +125,13 @@ export type Answered =
   | { was: "refused"; why: string }
   | { was: "busy" };
 
+type Asking = { id?: string }[];
+type Told = { run_id?: string; message?: string; triggers?: unknown; error?: unknown; interrupts?: Asking; __interrupt__?: Asking };
+
+function asks(interrupts: Asking | undefined, question: string): boolean {
+  return interrupts?.some((one) => one.id === question) ?? false;
+}
+
 /** Answers a question with a run of its thread, and says what became of the answer as soon as that is known. */
 export async function answer(thread: string, question: string, value: Json): Promise<Answered> {
   // Another reader may have answered since the question was shown.
@@ -91,15 +148,23 @@ export async function answer(thread: string, question: string, value: Json): Pro
       onDisconnect: "continue",
       multitaskStrategy: "reject",
     });
-    for await (const { event, data } of events) {
-      const told = (data ?? {}) as { run_id?: string; message?: string };
-      if (event === "metadata") run = told.run_id ?? "";
-      else if (event === "error") return { was: "refused", why: told.message ?? "the run failed" };
-      else return { was: "taken", run };
-    }
+    const verdict = async (): Promise<Answered> => {
+      for await (const { event, data } of events) {
+        const told = (data ?? {}) as Told;
+        if (event === "metadata") run = told.run_id ?? "";
+        else if (event === "error") return { was: "refused", why: told.message ?? "the run failed" };
+        // That a task begins says nothing yet: it may refuse the answer, and its question is open again.
+        else if (event === "tasks" && (told.triggers || told.error || asks(told.interrupts, question))) continue;
+        else if (event === "updates" && asks(told.__interrupt__, question)) continue;
+        else return { was: "taken", run };
+      }
+      return { was: "taken", run };
+    };
+    // A task that works long with its answer has not refused it.
+    const patience = new Promise<Answered>((resolve) => setTimeout(() => resolve({ was: "taken", run }), PATIENCE));
+    return await Promise.race([verdict(), patience]);
   } catch (error) {
     if ((error as { status?: number }).status !== 409) throw error;
     return (await asked(thread)).some((one) => one.id === question) ? { was: "busy" } : { was: "late" };
   }
-  return { was: "taken", run };
 }

@@ -1,7 +1,7 @@
 // The events of a thread as they happen, whoever started its runs.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { client, lost, online } from "../api/client.ts";
+import { client, lost, online, streamed } from "../api/client.ts";
 
 export type Seen = { nth: number; name: string; about: string; node: string | null; at: string };
 
@@ -123,7 +123,12 @@ export function useLive(thread: string): Live {
             signal: stop.signal,
             ...(last ? { lastEventId: last } : {}),
           });
-          state.current.connected = true;
+          // What happened since the page was read, and before the stream began, is not in the stream.
+          streamed.set(thread, () => {
+            state.current.connected = true;
+            state.current.moved += 1;
+            later();
+          });
           for await (const part of stream) {
             if (part.id) last = part.id;
             waiting.push(part as Event);
@@ -150,7 +155,10 @@ export function useLive(thread: string): Live {
       }
     };
     follow();
-    return () => stop.abort();
+    return () => {
+      streamed.delete(thread);
+      stop.abort();
+    };
   }, [thread]);
   return state.current;
 }

@@ -6,19 +6,28 @@ import { answer, asked, openQuestions, type Answered, type Question } from "../a
 import type { Json } from "../api/types.ts";
 import { useEvery, useLoad } from "../lib/load.ts";
 import { href, refine } from "../route.ts";
-import { Badge, Button, Empty, Failure, Id, Notice, Time, Title, Waiting } from "../ui/basic.tsx";
+import { Badge, Button, Due, Empty, Failure, Id, Notice, Time, Title, Waiting } from "../ui/basic.tsx";
 import { hasFields, JsonField, missing, SchemaForm } from "../ui/form.tsx";
 import { Shown } from "../ui/value.tsx";
 
+/** More characters are on the panel of the question. */
+const HEADLINE = 120;
+
 /** The line that says what is asked: the text of the question, if it has one. */
 export function headline(value: Json): string {
+  const text = described(value);
+  return text.length > HEADLINE ? `${text.slice(0, HEADLINE - 1)}…` : text;
+}
+
+function described(value: Json): string {
   if (typeof value === "string") return value;
   if (value && typeof value === "object" && !Array.isArray(value)) {
     for (const name of ["question", "title", "message", "action", "ask", "description"]) {
       const text = value[name];
       if (typeof text === "string" && text) return text;
     }
-    return Object.keys(value).join(", ") || "a question";
+    const parts = Object.entries(value).map(([name, part]) => `${name}: ${typeof part === "string" ? part : JSON.stringify(part)?.slice(0, HEADLINE)}`);
+    return parts.length > 0 ? parts.join(", ") : "a question";
   }
   return JSON.stringify(value);
 }
@@ -27,17 +36,18 @@ export function Inbox({ chosen }: { chosen: string }) {
   const [pages, show] = useState(1);
   const list = useLoad(`inbox ${pages}`, async () => {
     const questions: Question[] = [];
-    let more = true;
-    for (let page = 0; page < pages && more; page += 1) {
-      const found = await openQuestions(page * 50);
+    let next: string | null = null;
+    for (let page = 0; page < pages; page += 1) {
+      const found = await openQuestions(next);
       questions.push(...found.questions);
-      more = found.more;
+      next = found.next;
+      if (!next) break;
     }
-    return { questions, more };
+    return { questions, more: next !== null };
   });
   useEvery(3000, list.again);
   const questions = list.data?.questions ?? [];
-  const open = questions.find((one) => one.id === chosen) ?? (chosen ? undefined : undefined);
+  const open = questions.find((one) => one.id === chosen);
   return (
     <>
       <Title about="Runs that stopped to ask. The one that waits longest comes first.">Inbox</Title>
@@ -57,7 +67,7 @@ export function Inbox({ chosen }: { chosen: string }) {
                   <span class="row-title">{headline(one.value)}</span>
                   <span class="row-about">
                     <Badge tone="ask">{one.graph || "unknown graph"}</Badge>
-                    <span>asked <Time at={one.asked} /></span>
+                    <span>asked <Time at={one.asked} />{one.due && <>, answered by the clock <Due at={one.due} /></>}</span>
                   </span>
                 </a>
               </li>

@@ -5,13 +5,40 @@ import { client, own, reason } from "../api/client.ts";
 import type { Changes, Json, Outline } from "../api/types.ts";
 import { useLoad } from "../lib/load.ts";
 import { href, go, refine } from "../route.ts";
-import { Badge, Button, Empty, Failure, Field, Id, Notice, Panel, Time, Waiting } from "../ui/basic.tsx";
+import { Button, Empty, Failure, Field, Id, Notice, Panel, Time, Waiting } from "../ui/basic.tsx";
 import { strict } from "../ui/form.tsx";
 import { Value } from "../ui/value.tsx";
 import { ChangeList, moreOf } from "./changes.tsx";
 import { readTimeline, type ThreadProps } from "./thread.tsx";
 
 type Fields = Extract<Outline, { type: "object" }>;
+
+type Written = { nodes: string[]; step: number; at: string };
+
+/** Who wrote each channel last, as far as the newest supersteps before a checkpoint say. */
+async function lastWriters(id: string, at: string | null): Promise<Map<string, Written>> {
+  const found = new Map<string, Written>();
+  if (!at) return found;
+  // Only what was made before it can have led to it: its id is later than theirs.
+  const page = await readTimeline(id, undefined, 1);
+  const newest = page.checkpoints[0]?.checkpoint_id === at;
+  const rows = (await readTimeline(id, newest ? undefined : at, 300)).checkpoints;
+  const byId = new Map(rows.map((row) => [row.checkpoint_id, row]));
+  let parent = newest ? byId.get(at)?.parent_checkpoint_id : null;
+  if (!newest) {
+    const here = await own<Changes>(`/threads/${id}/changes`, { checkpoint_id: at });
+    parent = here.from;
+  }
+  for (let row = byId.get(parent ?? ""); row; row = byId.get(row.parent_checkpoint_id ?? "")) {
+    const step: [string, string][] = row.tasks.flatMap((task) => (task.wrote ?? []).map((channel): [string, string] => [channel, task.name]));
+    const fresh = new Set(step.map(([channel]) => channel).filter((channel) => !found.has(channel)));
+    for (const channel of fresh) {
+      const nodes = step.filter(([name]) => name === channel).map(([, node]) => (node === "__start__" ? "the input" : node));
+      found.set(channel, { nodes: [...new Set(nodes)], step: row.step, at: row.checkpoint_id });
+    }
+  }
+  return found;
+}
 
 export function StateView({ id, info, query, moved, live }: ThreadProps) {
   const asked = query.get("at");
@@ -24,6 +51,7 @@ export function StateView({ id, info, query, moved, live }: ThreadProps) {
   const at = head.data?.at ?? null;
   const values = useLoad(`outline ${id} ${at}`, async () => (at ? own<Outline>(`/threads/${id}/outline`, { checkpoint_id: at }) : null));
   const changes = useLoad(`changes ${id} ${at}`, async () => (at ? own<Changes>(`/threads/${id}/changes`, { checkpoint_id: at }) : null));
+  const writers = useLoad(`writers ${id} ${at}`, () => lastWriters(id, at));
   const problem = head.error ?? values.error;
   if (problem) return <Failure why={problem} again={() => { head.again(); values.again(); }} />;
   if (head.waiting || values.waiting) return <Waiting rows={8} />;
@@ -31,7 +59,7 @@ export function StateView({ id, info, query, moved, live }: ThreadProps) {
     return <Empty title="There is no state yet">The thread has no checkpoint. <a href={href(["thread", id, "try"])}>Start a run</a></Empty>;
   }
   const state: Fields = values.data;
-  const writers = new Map((changes.data?.changes ?? []).map((change) => [change.channel, change]));
+  const wrote = writers.data ?? new Map<string, Written>();
   return (
     <section class="stack" aria-label="State">
       <div class="row wrap">
@@ -45,12 +73,16 @@ export function StateView({ id, info, query, moved, live }: ThreadProps) {
         <dl class="channels">
           {state.items.map((value, nth) => {
             const channel = state.keys[nth] ?? "";
-            const change = writers.get(channel);
+            const by = wrote.get(channel);
             return (
               <div class="channel" key={`${at} ${channel}`}>
                 <dt class="mono">
                   {channel}
-                  {change && <Badge tone="run">{change.writers.length > 0 ? `by ${change.writers.map((one) => one.node).join(", ")}` : "changed here"}</Badge>}
+                  {by && (
+                    <a class="written" href={href(["thread", id, "timeline"], { at: by.at })}>
+                      by {by.nodes.join(", ")} in step {by.step}
+                    </a>
+                  )}
                 </dt>
                 <dd><Value of={value} more={moreOf(id, at, channel)} open={1} /></dd>
               </div>
@@ -157,6 +189,15 @@ function Edit({ id, at, state, moved }: { id: string; at: string; state: Fields;
   const [problem, complain] = useState<string | null>(null);
   const [made, make] = useState<string | null>(null);
   const text = texts[channel] ?? first();
+  const row = useLoad(`row ${id} ${at}`, async () => {
+    const page = await readTimeline(id, undefined, 200);
+    const here = page.checkpoints.find((one) => one.checkpoint_id === at);
+    const parent = page.checkpoints.find((one) => one.checkpoint_id === here?.parent_checkpoint_id);
+    return { here, wrote: parent?.tasks.map((task) => task.name).filter((name) => !name.startsWith("__")) ?? [] };
+  });
+  const wrote = row.data?.wrote ?? [];
+  // If several nodes wrote the checkpoint, the server does not guess which of them the edit is from.
+  const source = node || (wrote.length > 1 ? wrote[0] : undefined);
   const submit = async (event: Event) => {
     event.preventDefault();
     const entered = strict(text);
@@ -166,7 +207,7 @@ function Edit({ id, at, state, moved }: { id: string; at: string; state: Fields;
       const result = await client.value.threads.updateState(id, {
         values: { [channel]: entered.value },
         checkpointId: at,
-        ...(node ? { asNode: node } : {}),
+        ...(source ? { asNode: source } : {}),
       });
       const place = result as unknown as { checkpoint_id?: string; configurable?: { checkpoint_id?: string } };
       make(place.checkpoint_id ?? place.configurable?.checkpoint_id ?? "");
@@ -175,12 +216,6 @@ function Edit({ id, at, state, moved }: { id: string; at: string; state: Fields;
       complain(reason(error));
     }
   };
-  const row = useLoad(`row ${id} ${at}`, async () => {
-    const page = await readTimeline(id, undefined, 200);
-    const here = page.checkpoints.find((one) => one.checkpoint_id === at);
-    const parent = page.checkpoints.find((one) => one.checkpoint_id === here?.parent_checkpoint_id);
-    return { here, wrote: parent?.tasks.map((task) => task.name).filter((name) => !name.startsWith("__")) ?? [] };
-  });
   return (
     <form class="stack fork" onSubmit={submit}>
       <Notice tone="warn">
@@ -201,11 +236,10 @@ function Edit({ id, at, state, moved }: { id: string; at: string; state: Fields;
           onInput={(event) => write({ ...texts, [channel]: event.currentTarget.value })}
         />
       </Field>
-      {(row.data?.wrote.length ?? 0) > 1 && (
+      {wrote.length > 1 && (
         <Field label="As if this node had written it" hint="It decides which nodes run next.">
-          <select value={node} onChange={(event) => as(event.currentTarget.value)}>
-            <option value="">the server decides</option>
-            {row.data?.wrote.map((name) => <option key={name}>{name}</option>)}
+          <select value={source ?? ""} onChange={(event) => as(event.currentTarget.value)}>
+            {wrote.map((name) => <option key={name}>{name}</option>)}
           </select>
         </Field>
       )}

@@ -2,13 +2,14 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { client, own, reason } from "../api/client.ts";
-import { asked } from "../api/inbox.ts";
+import { answers, asked } from "../api/inbox.ts";
 import type { Timeline as Page } from "../api/types.ts";
 import { exported } from "../lib/copy.ts";
 import { useLive, type Live } from "../lib/live.ts";
 import { useEvery, useLoad } from "../lib/load.ts";
 import { go, href } from "../route.ts";
 import { Badge, Button, CopyButton, Dialog, Failure, Notice, Status, Tabs, Time, Waiting } from "../ui/basic.tsx";
+import { Shown } from "../ui/value.tsx";
 import { Compare } from "./compare.tsx";
 import { AnswerForm, headline } from "./inbox.tsx";
 import { RunPage, Runs } from "./runs.tsx";
@@ -144,6 +145,7 @@ function Head({ info, live, done }: { info: Info; live: Live; done: () => void }
         <Notice tone="bad"><b>{info.error.error ?? "The last run failed"}</b>: {info.error.message}</Notice>
       )}
       {info.status === "interrupted" && Object.keys(info.interrupts).length > 0 && <Open info={info} done={done} />}
+      <Answers id={id} changed={info.updated_at} />
       <Running live={live} status={info.status} />
       {asking && (
         <Dialog title="Delete this thread?" onClose={() => ask(false)}>
@@ -171,6 +173,26 @@ function Open({ info, done }: { info: Info; done: () => void }) {
         </details>
       ))}
     </div>
+  );
+}
+
+/** Who answered what, if the server keeps that. */
+function Answers({ id, changed }: { id: string; changed: string }) {
+  const list = useLoad(`answers ${id} ${changed}`, () => answers(id));
+  if (!list.data || list.data.length === 0) return null;
+  return (
+    <details class="panel">
+      <summary>Answers given: {list.data.length}</summary>
+      <ul class="plain-list">
+        {list.data.map((one) => (
+          <li key={`${one.interrupt_id} ${one.answered_at}`}>
+            <span class="dim">{one.answered_by ?? "somebody"}, <Time at={one.answered_at} />: {headline(one.question)}</span>
+            <Shown of={one.answer} open={1} />
+            {one.comment && <p>{one.comment}</p>}
+          </li>
+        ))}
+      </ul>
+    </details>
   );
 }
 

@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { own } from "../api/client.ts";
-import type { Layout, Moment } from "../api/types.ts";
+import type { Layout, Moment, Timeline } from "../api/types.ts";
 import { useLoad } from "../lib/load.ts";
 import type { Live } from "../lib/live.ts";
 import { href, refine } from "../route.ts";
@@ -30,6 +30,18 @@ function statesAt(rows: Moment[], at: Moment | undefined): Map<string, NodeState
   return states;
 }
 
+/** What happened inside the subgraphs that ran on the way to a checkpoint, by the ids of their nodes. */
+async function insideOf(thread: string, rows: Moment[], at: Moment | undefined, deep: boolean): Promise<[string, NodeState][]> {
+  if (!deep || !at) return [];
+  const parents = rows.filter((row) => row.checkpoint_id === at.parent_checkpoint_id);
+  const tasks = [at, ...parents].flatMap((row) => row.tasks).filter((task) => task.namespace);
+  const found = await Promise.all(tasks.slice(0, 8).map(async (task) => {
+    const page = await own<Timeline>(`/threads/${thread}/timeline`, { namespace: task.namespace ?? "", limit: 50 });
+    return [...statesAt(page.checkpoints, page.checkpoints[0])].map(([name, state]): [string, NodeState] => [`${task.name}:${name}`, state]);
+  }));
+  return found.flat();
+}
+
 /** A node of a subgraph that is folded stands for all that happens inside. */
 function shown(states: Map<string, NodeState>, layout: Layout): Map<string, NodeState> {
   const ids = new Set(layout.nodes.map((node) => node.id));
@@ -38,9 +50,9 @@ function shown(states: Map<string, NodeState>, layout: Layout): Map<string, Node
     let name = id;
     while (!ids.has(name) && name.includes(":")) name = name.slice(0, name.lastIndexOf(":"));
     if (ids.has(name)) found.set(name, state);
-    // One that is unfolded lights its first node.
-    else if (!id.includes(":")) {
-      for (const inner of ids) if (inner.startsWith(`${id}:`) && state !== "next") found.set(inner, found.get(inner) ?? state);
+    // One that is unfolded is shown by its nodes: all have run if it has.
+    else if (state === "done") {
+      for (const inner of ids) if (inner.startsWith(`${id}:`) && !states.has(inner)) found.set(inner, state);
     }
   }
   return found;
@@ -60,11 +72,12 @@ export function ThreadGraph({ id, info, live, query }: ThreadProps) {
   const layout = useLoad(`layout ${graph} ${deep}`, () => own<Layout>(`/assistants/${encodeURIComponent(graph ?? "")}/layout`, { xray: deep ? "true" : undefined }));
   const time = useTimeline(id, `${info.updated_at} ${info.status} ${live.moved}`);
   const [chosen, choose] = useState<string | null>(null);
+  const here = at ? time.rows.find((row) => row.checkpoint_id === at) : time.rows[0];
+  const inside = useLoad(`inside ${id} ${deep} ${here?.checkpoint_id} ${info.status}`, () => insideOf(id, time.rows, here, deep));
   if (!graph) return <Empty title="No graph yet">The first run of the thread says which graph it belongs to.</Empty>;
   if (layout.error) return <Failure why={layout.error} again={layout.again} />;
   if (!layout.data || time.waiting) return <Waiting rows={8} />;
-  const here = at ? time.rows.find((row) => row.checkpoint_id === at) : time.rows[0];
-  const stored = statesAt(time.rows, here);
+  const stored = new Map([...statesAt(time.rows, here), ...(inside.data ?? [])]);
   const busy = live.running.size > 0 || info.status === "busy";
   const states = shown(at || !busy ? stored : withLive(stored, live), layout.data);
   const ran = time.rows.filter((row) => row.tasks.some((task) => matches(task.name, chosen)));

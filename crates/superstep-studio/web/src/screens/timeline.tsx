@@ -21,10 +21,18 @@ export function useTimeline(id: string, changed: string) {
   const [busy, wait] = useState(false);
   const [problem, complain] = useState<string | null>(null);
   const first = useRef(true);
+  const due = useRef(0);
   useEffect(() => {
-    if (!first.current) newest.again();
+    // At most so often, however fast supersteps follow each other.
+    if (!first.current && !due.current) {
+      due.current = window.setTimeout(() => {
+        due.current = 0;
+        newest.again();
+      }, 300);
+    }
     first.current = false;
   }, [changed]);
+  useEffect(() => () => clearTimeout(due.current), []);
   const rows = useMemo(() => {
     const all = new Map<string, Moment>();
     for (const row of newest.data?.checkpoints ?? []) all.set(row.checkpoint_id, row);
@@ -58,9 +66,11 @@ export function useTimeline(id: string, changed: string) {
 }
 
 export function Timeline({ id, info, live, query }: ThreadProps) {
-  const time = useTimeline(id, `${info.updated_at} ${info.status} ${live.moved > 0 ? Math.floor(live.moved / 1) : 0}`);
+  const time = useTimeline(id, `${info.updated_at} ${info.status} ${live.moved}`);
   const [open, toggle] = useState<string | null>(query.get("at"));
   const branches = useMemo(() => branchesOf(time.rows), [time.rows]);
+  // What the tasks of a superstep changed is seen at the checkpoint that they led to, the newest one if there are several.
+  const after = useMemo(() => new Map([...time.rows].reverse().map((row) => [row.parent_checkpoint_id ?? "", row.checkpoint_id])), [time.rows]);
   const failed = time.rows.find((row) => row.tasks.some((task) => task.error));
   if (time.waiting) return <Waiting rows={8} />;
   const show = (row: Moment) => {
@@ -86,12 +96,13 @@ export function Timeline({ id, info, live, query }: ThreadProps) {
           const pause = newer ? Date.parse(newer.created_at) - Date.parse(row.created_at) : 0;
           return (
             <>
-              {newer && day(newer.created_at) !== day(row.created_at) && <li key={`d${row.checkpoint_id}`} class="pause">{day(newer.created_at)} ↑</li>}
+              {newer && day(newer.created_at) !== day(row.created_at) && <li key={`d${row.checkpoint_id}`} class="pause">{day(row.created_at)}</li>}
               {pause > IDLE && <li key={`p${row.checkpoint_id}`} class="pause">{length(pause)} without a superstep</li>}
               <Row
                 key={row.checkpoint_id}
                 row={row}
                 thread={id}
+                after={after.get(row.checkpoint_id) ?? null}
                 branch={branches.get(row.checkpoint_id) ?? 0}
                 took={newer && newer.parent_checkpoint_id === row.checkpoint_id ? pause : null}
                 open={open === row.checkpoint_id}
@@ -127,6 +138,13 @@ export function taskTone(task: TaskSeen): Tone {
   return task.wrote ? "good" : "plain";
 }
 
+/** More lanes are counted, not shown. */
+const MANY = 24;
+
+function alarming(task: TaskSeen): boolean {
+  return task.error !== null || task.questions > 0;
+}
+
 const SOURCES: Record<string, string> = {
   input: "input",
   loop: "",
@@ -134,15 +152,19 @@ const SOURCES: Record<string, string> = {
   fork: "branch",
 };
 
-function Row({ row, thread, branch, took, open, toggle }: {
+function Row({ row, thread, after, branch, took, open, toggle }: {
   row: Moment;
   thread: string;
+  after: string | null;
   branch: number;
   took: number | null;
   open: boolean;
   toggle: () => void;
 }) {
   const source = SOURCES[row.source] ?? row.source;
+  // The hidden node that hands the input on is no task of the user's. Failures and questions are never left out.
+  const own = row.tasks.filter((task) => task.name !== "__start__");
+  const lanes = [...own.filter(alarming), ...own.filter((task) => !alarming(task))].slice(0, MANY);
   return (
     <li class={`moment lane-${Math.min(branch, 5)}${open ? " open" : ""}`}>
       <button
@@ -156,14 +178,15 @@ function Row({ row, thread, branch, took, open, toggle }: {
         <span class="step num" title={`checkpoint ${row.checkpoint_id}`}>{row.step}</span>
         <span class="lanes">
           {source && <Badge>{source}</Badge>}
-          {row.tasks.map((task) => <Lane key={task.id} task={task} />)}
+          {lanes.map((task) => <Lane key={task.id} task={task} />)}
+          {own.length > MANY && <Badge>and {own.length - MANY} more</Badge>}
           {row.tasks.length === 0 && <span class="dim">{row.next.length === 0 ? "end" : `next: ${row.next.join(", ")}`}</span>}
         </span>
         {branch > 0 && <Badge tone="warn">branch {branch}</Badge>}
         <span class="took num dim">{took === null ? "" : length(took)}</span>
         <time class="num dim" dateTime={row.created_at} title={exact(row.created_at)}>{clock(row.created_at)}</time>
       </button>
-      {open && <Details row={row} thread={thread} />}
+      {open && <Details row={row} thread={thread} after={after} />}
     </li>
   );
 }
@@ -173,19 +196,20 @@ function Lane({ task }: { task: TaskSeen }) {
   return <Badge tone={taskTone(task)}><span title={about}>{task.name}<span class="visually-hidden"> {about}</span></span></Badge>;
 }
 
-function Details({ row, thread }: { row: Moment; thread: string }) {
+function Details({ row, thread, after }: { row: Moment; thread: string; after: string | null }) {
   const at = row.checkpoint_id;
-  const changes = useLoad(`changes ${thread} ${at}`, () => own<Changes>(`/threads/${thread}/changes`, { checkpoint_id: at }));
+  const seen = after ?? at;
+  const changes = useLoad(`changes ${thread} ${seen}`, () => own<Changes>(`/threads/${thread}/changes`, { checkpoint_id: seen }));
   return (
     <div class="moment-body stack">
       <div class="row wrap">
         <a class="button" href={href(["thread", thread, "state"], { at })}>State here</a>
         <a class="button" href={href(["thread", thread, "graph"], { at })}>On the graph</a>
         <a class="button" href={href(["thread", thread, "state"], { at, fork: true })}>Fork with an edit</a>
-        <a class="button" href={href(["thread", thread, "compare"], { a: row.parent_checkpoint_id, b: at })}>Compare</a>
+        <a class="button" href={href(["thread", thread, "compare"], after ? { a: at, b: after } : { a: row.parent_checkpoint_id, b: at })}>Compare</a>
         {row.run_id && <a class="button" href={href(["thread", thread, "run", row.run_id])}>Its run</a>}
       </div>
-      {row.tasks.map((task) => (
+      {row.tasks.filter((task) => task.name !== "__start__").slice(0, 200).map((task) => (
         <div class="task" key={task.id}>
           <Badge tone={taskTone(task)}>{task.name}</Badge>
           {task.error ? <pre class="trace">{task.error}</pre> : (
@@ -195,7 +219,7 @@ function Details({ row, thread }: { row: Moment; thread: string }) {
           )}
         </div>
       ))}
-      <h3>What changed since the checkpoint before</h3>
+      <h3>{after ? "What this superstep changed" : "What the superstep before changed"}</h3>
       {changes.waiting && <Waiting rows={2} />}
       {changes.error && <Failure why={changes.error} again={changes.again} />}
       {changes.data && <ChangeList of={changes.data} thread={thread} />}

@@ -75,7 +75,8 @@ export function Starter({ assistant, graph, thread, busy, live }: {
         streamMode: [...MODES],
         streamSubgraphs: true,
         streamResumable: true,
-        multitaskStrategy: "reject",
+        // What is said while a model still answers is heard when it has finished.
+        multitaskStrategy: chat ? "enqueue" : "reject",
         ...(stops.length > 0 ? { interruptBefore: stops } : {}),
       });
       if (value !== undefined) remember(graph, value);
@@ -91,7 +92,7 @@ export function Starter({ assistant, graph, thread, busy, live }: {
     <div class="stack">
       {problem && <Failure why={problem} />}
       {chat ? (
-        <Chat thread={thread} live={live} disabled={sending || busy} say={(text) => start({ messages: [{ role: "user", content: text }] })} />
+        <Chat thread={thread} live={live} sending={sending} busy={busy} say={(text) => start({ messages: [{ role: "user", content: text }] })} />
       ) : (
         <form
           class="stack"
@@ -166,10 +167,11 @@ function textOf(content: unknown): string {
 /** More messages than these are on the state's page. */
 const SHOWN = 200;
 
-function Chat({ thread, live, disabled, say }: {
+function Chat({ thread, live, sending, busy, say }: {
   thread: string | null;
   live: Live | undefined;
-  disabled: boolean;
+  sending: boolean;
+  busy: boolean;
   say: (text: string) => void;
 }) {
   const said = useLoad(`messages ${thread} ${live?.moved ?? 0}`, async () => {
@@ -187,7 +189,7 @@ function Chat({ thread, live, disabled, say }: {
   }, [messages.length]);
   const submit = (event: Event) => {
     event.preventDefault();
-    if (!text.trim() || disabled) return;
+    if (!text.trim() || sending) return;
     say(text);
     write("");
   };
@@ -202,12 +204,12 @@ function Chat({ thread, live, disabled, say }: {
             {message.tool_calls?.map((call, nth) => <span key={nth} class="mono dim">{call.name}({JSON.stringify(call.args)})</span>)}
           </li>
         ))}
-        {disabled && live?.text && <li class="message ai"><span class="dim who">model</span><span class="said">{live.text}</span></li>}
+        {busy && live?.text && <li class="message ai"><span class="dim who">model</span><span class="said">{live.text}</span></li>}
       </ol>
       <div ref={end} />
       <form class="row" onSubmit={submit}>
         <input class="grow" aria-label="Message" placeholder="Say something" value={text} onInput={(event) => write(event.currentTarget.value)} />
-        <Button kind="main" submit disabled={disabled || !text.trim()}>Send</Button>
+        <Button kind="main" submit disabled={sending || !text.trim()}>Send</Button>
       </form>
     </div>
   );

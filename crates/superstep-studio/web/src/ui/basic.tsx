@@ -153,7 +153,7 @@ export function Notice({ tone, children }: { tone: Tone; children: ComponentChil
 /** Keeps the place of what is not there yet. */
 export function Waiting({ rows = 3 }: { rows?: number }) {
   return (
-    <div class="waiting" aria-busy="true" aria-label="Loading">
+    <div class="waiting" role="status" aria-busy="true" aria-label="Loading">
       {Array.from({ length: rows }, (_, at) => <div key={at} class="bar" />)}
     </div>
   );

@@ -65,7 +65,7 @@ export function GraphView({ layout, states, chosen, choose }: {
           aria-label="Nodes and edges"
         >
           <defs>
-            <marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse">
+            <marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto">
               <path d="M0 0.5L7.5 4L0 7.5z" class="arrow" />
             </marker>
           </defs>

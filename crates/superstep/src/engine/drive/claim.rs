@@ -102,6 +102,7 @@ impl Driver {
         self.head.seen_interrupt = Some(self.head.versions.clone().into());
         self.head.news.interrupt = true;
         self.carry_answers();
+        self.share_due();
         Ok(true)
     }
 

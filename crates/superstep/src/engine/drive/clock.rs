@@ -2,11 +2,12 @@
 
 use std::time::{Duration, SystemTime};
 
-use superstep_checkpoint::{Alarm, Error, Interrupt, InterruptId, TaskWrites, Value};
+use superstep_checkpoint::{Alarm, Error, Interrupt, InterruptId, TaskId, TaskWrites, Value};
 
 use crate::engine::drive::answer::Open;
 use crate::engine::drive::driver::Driver;
 use crate::engine::drive::open::Start;
+use crate::engine::step::superstep::lock;
 use crate::engine::stored::pending::Alarmed;
 use crate::error::RunError;
 
@@ -25,6 +26,17 @@ impl Driver {
         let due = open.into_iter().filter(|open| is_due(&open.question, now));
         due.filter_map(|Open { question, .. }| Some((question.id.clone(), question.due_answer()?)))
             .collect()
+    }
+
+    /// Lets tasks at any depth keep the due times that were decided before. Tasks of graphs that are not stored find them
+    /// nowhere else.
+    pub(in crate::engine) fn share_due(&self) {
+        if self.is_nested() {
+            return;
+        }
+        let due = self.pending.questions();
+        let due = due.filter_map(|(_, asked)| Some((asked.id.clone(), asked.due()?)));
+        lock(&self.setting.run.due).extend(due);
     }
 
     /// Until when others leave the thread to this run.
@@ -72,6 +84,24 @@ impl Driver {
         let at = [Some(due), known.waiting, known.set].into_iter().flatten().min();
         self.pending.alarm = Some(Alarmed { set: at, ..known });
         if at == known.set { Ok(None) } else { Alarm::set(at).map(Some) }
+    }
+}
+
+impl Driver {
+    /// Sets the alarm for all questions of a superstep that stops. The one that was set while other tasks ran may have gone off
+    /// since; whoever looked then has found a thread that somebody runs, and has turned it off.
+    pub(in crate::engine) fn set_alarm_again(
+        &self,
+        questions: &[(String, Vec<Interrupt>)],
+        writes: &mut Vec<TaskWrites>,
+    ) -> Result<(), Error> {
+        let due = questions.iter().flat_map(|(_, asked)| asked).filter_map(Interrupt::due).min();
+        if due.is_none() || self.is_nested() || self.setting.checkpointer.is_none() {
+            return Ok(());
+        }
+        writes.retain(|writes| writes.task != TaskId::ALARM);
+        writes.push(Alarm::set(due)?);
+        Ok(())
     }
 }
 

@@ -180,6 +180,7 @@ impl Driver {
         let answers = matches!(&input, Input::Command(command) if !command.resume.is_nothing());
         let takes_up =
             resuming && !start.branches && !self.is_nested() && self.setting.checkpointer.is_some();
+        self.share_due();
         let due = if takes_up { self.due_answers(start) } else { Vec::new() };
         if matches!(input, Input::Wake) {
             self.check_due(&due)?;

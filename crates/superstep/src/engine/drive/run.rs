@@ -46,6 +46,8 @@ pub(crate) struct Run {
     /// Set when the run was told where to begin.
     pub(crate) replay: Option<Replay>,
     pub(crate) life: Life,
+    /// When questions that were stored before this run are due, wherever in the graphs they were asked.
+    pub(crate) due: Mutex<HashMap<InterruptId, SystemTime>>,
 }
 
 /// An answer on its way to a question inside a task.

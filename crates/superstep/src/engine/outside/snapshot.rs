@@ -301,6 +301,7 @@ pub(in crate::engine) fn quiet_run(thread: Option<Arc<str>>) -> Arc<Run> {
         ended: Mutex::default(),
         replay: None,
         life: Life::default(),
+        due: Mutex::default(),
     })
 }
 

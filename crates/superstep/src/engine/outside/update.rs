@@ -3,6 +3,7 @@
 mod nodes;
 mod special;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use superstep_checkpoint::{
@@ -49,6 +50,8 @@ pub(crate) struct UpdateRequest {
     pub(crate) ns: Arc<str>,
     pub(crate) at: Option<CheckpointId>,
     pub(crate) steps: Vec<Vec<Change>>,
+    /// Stored with each checkpoint that is not a copy of another one.
+    pub(crate) metadata: BTreeMap<String, Value>,
 }
 
 const INPUT: &str = "__input__";
@@ -65,7 +68,7 @@ pub(crate) async fn update(request: UpdateRequest) -> Result<CheckpointId, RunEr
 }
 
 async fn make(request: UpdateRequest) -> Result<CheckpointId, RunError> {
-    let UpdateRequest { graph, checkpointer, ids, thread, ns, at, steps } = request;
+    let UpdateRequest { graph, checkpointer, ids, thread, ns, at, steps, metadata } = request;
     if steps.is_empty() {
         return Err(RunError::Invalid("there are no supersteps to apply".to_owned()));
     }
@@ -75,6 +78,7 @@ async fn make(request: UpdateRequest) -> Result<CheckpointId, RunError> {
     let mut at = at;
     for changes in steps {
         let updater = Updater::load(&graph, &checkpointer, &*ids, &thread, &ns, at).await?;
+        let updater = Updater { metadata: metadata.clone(), ..updater };
         at = Some(updater.superstep(changes).await?);
     }
     at.ok_or_else(|| RunError::Invalid("there are no supersteps to apply".to_owned()))
@@ -93,6 +97,7 @@ struct Updater<'a> {
     /// The head of the thread.
     latest: Option<CheckpointId>,
     base: CheckpointId,
+    metadata: BTreeMap<String, Value>,
 }
 
 impl<'a> Updater<'a> {
@@ -134,6 +139,7 @@ impl<'a> Updater<'a> {
             pending,
             latest,
             base,
+            metadata: BTreeMap::new(),
         };
         updater.apply_commands()?;
         Ok(updater)
@@ -263,6 +269,7 @@ impl<'a> Updater<'a> {
         let metadata = Metadata {
             delta_counters: self.recorder.delta_counters(),
             parents,
+            extra: if source == Source::Fork { BTreeMap::new() } else { self.metadata },
             ..Metadata::new(source, step)
         };
         let put = Put {

@@ -435,7 +435,8 @@ impl Driver {
             return Ok(StepEnd::Finished(entries));
         }
         if self.setting.run.durability != Durability::Exit {
-            let writes = self.outbox.take_unsaved();
+            let mut writes = self.outbox.take_unsaved();
+            self.set_alarm_again(&state.questions, &mut writes)?;
             self.put_last_writes(writes).await?;
         }
         self.rename_answers().await?;

@@ -23,7 +23,9 @@ fn fits(root: &Value, schema: &Value, value: &Value, at: &str, depth: usize) -> 
     if depth > DEPTH_MAX {
         return Ok(());
     }
-    let inner = |schema: &Value, value: &Value, at: &str| fits(root, schema, value, at, depth + 1);
+    let inner = |schema: &Value, value: &Value, at: &str| {
+        fits(root, schema, value, at, depth.saturating_add(1))
+    };
     if schema.as_bool() == Some(false) {
         return Err(format!("{at} is not allowed"));
     }
@@ -72,6 +74,7 @@ fn fits(root: &Value, schema: &Value, value: &Value, at: &str, depth: usize) -> 
     }
     if let Some(items) = value.as_list() {
         let limit = |name| schema.get(name).and_then(Value::as_i64);
+        #[expect(clippy::disallowed_methods, reason = "no list is as long")]
         let count = i64::try_from(items.len()).unwrap_or(i64::MAX);
         if let Some(least) = limit("minItems").filter(|least| count < *least) {
             return Err(format!("{at} has {count} items, expected at least {least}"));

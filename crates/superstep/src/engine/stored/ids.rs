@@ -14,7 +14,7 @@ pub(crate) const TASK: char = ':';
 
 /// The id of a task: the hash of the checkpoint it belongs to and of what makes it differ from other tasks there.
 pub(crate) fn task_id(checkpoint: CheckpointId, parts: &[&str]) -> TaskId {
-    let length = 16 + parts.iter().map(|part| part.len()).sum::<usize>();
+    let length = parts.iter().fold(16_usize, |sum, part| sum.saturating_add(part.len()));
     let mut bytes = Vec::with_capacity(length);
     bytes.extend_from_slice(checkpoint.as_bytes());
     for part in parts {

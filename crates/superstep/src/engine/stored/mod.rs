@@ -3,6 +3,9 @@
 //!
 //! Calls no checkpointer. Knows nothing of the loop, of streams, or of looks from outside.
 
+// Stored data is untrusted. What is indexed is the graph, by positions of the layout.
+#![cfg_attr(not(test), warn(clippy::arithmetic_side_effects, clippy::disallowed_methods))]
+
 pub(in crate::engine) mod fits;
 pub(in crate::engine) mod ids;
 pub(in crate::engine) mod old;

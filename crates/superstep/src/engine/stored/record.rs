@@ -92,10 +92,11 @@ impl Recorder {
     pub(crate) fn count(&mut self, head: &Head) {
         for (at, _) in &self.deltas {
             let (updates, supersteps) = self.counters.entry(*at).or_default();
-            *supersteps += 1;
+            *supersteps = supersteps.saturating_add(1);
             if head.updated.as_ref().is_some_and(|updated| updated.contains(at)) {
-                *updates += 1;
-                *self.added.entry(*at).or_default() += 1;
+                *updates = updates.saturating_add(1);
+                let added = self.added.entry(*at).or_default();
+                *added = added.saturating_add(1);
             }
         }
     }
@@ -111,7 +112,7 @@ impl Recorder {
                 // A value that does not tell its size is as large as it can be for all we know.
                 let size = head.row.size(at).map(|size| size as u64);
                 let added = self.added.get(&at).copied().unwrap_or_default().max(updates);
-                updates >= updates_min.max(size.unwrap_or(0) / 8 * 7)
+                updates >= updates_min.max((size.unwrap_or(0) / 8).saturating_mul(7))
                     || updates > 0
                         && added >= size.map_or(updates_min, |size| size / 8)
                         && is_at_rest(layout, head)
@@ -202,7 +203,7 @@ impl Recorder {
             if !head.news.slots.contains(&at) {
                 // Checkpointers store only channels that moved on, and no breakpoint may take this for a change.
                 let before = head.versions[at];
-                head.newest += 1;
+                head.newest = head.newest.saturating_add(1);
                 head.versions[at] = head.newest;
                 head.news.slots.push(at);
                 if let Some(seen) = head.seen_interrupt.as_mut().filter(|seen| seen[at] == before) {

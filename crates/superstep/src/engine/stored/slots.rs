@@ -243,7 +243,7 @@ pub(in crate::engine) fn encode_output(
     writes: &[Write],
     answers: Option<Vec<Value>>,
 ) -> Result<Vec<(Arc<str>, Blob)>, Unstorable> {
-    let mut stored = Vec::with_capacity(writes.len() + 1);
+    let mut stored = Vec::with_capacity(writes.len().saturating_add(1));
     if let Some(answers) = answers {
         let answers = Blob::from_value(&Value::List(answers));
         let answers = answers.map_err(|cause| Unstorable::new("an answer", cause))?;

@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use superstep_checkpoint::{Interrupt, InterruptId, Value, from_value, storable_time, to_value};
 
+use crate::engine::step::superstep::lock;
 use crate::engine::task::handle::{Scratch, Task};
 use crate::engine::task::interrupt::Asking;
 
@@ -128,8 +129,10 @@ impl Task {
         }
         let known = |(known, _): &&(InterruptId, SystemTime)| known == id;
         let stored = scratch.stored_due.iter().find(known).map(|(_, due)| *due);
+        let run = &self.inner.superstep.setting.run;
+        let stored = stored.or_else(|| lock(&run.due).get(id).copied());
         let decided = scratch.decided_due.iter().find(known).map(|(_, due)| *due);
-        let now = self.inner.superstep.setting.run.now();
+        let now = run.now();
         let due = match stored.or(decided) {
             Some(due) => due,
             None => {

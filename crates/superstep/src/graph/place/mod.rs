@@ -206,11 +206,11 @@ impl Placer<'_> {
             let letters = label(name).chars().count();
             let height = if name == START || name == END { END_HEIGHT } else { NODE_HEIGHT };
             // A count of at most LABEL_MAX.
-            return ((letters as f64 * LETTER + 26.0).max(64.0).round(), height);
+            return (even((letters as f64 * LETTER + 26.0).max(64.0)), height);
         }
         let (width, height) = self.place(name);
         let title = label(name).chars().count() as f64 * LETTER + 24.0;
-        (width.max(title) + 2.0 * GROUP_SIDE, height + GROUP_TOP + GROUP_SIDE)
+        (even(width.max(title)) + 2.0 * GROUP_SIDE, height + GROUP_TOP + GROUP_SIDE)
     }
 
     /// Moves what is in a group to where the group is.
@@ -244,7 +244,8 @@ impl Placer<'_> {
         let Self { drawing, places, mut ways } = self;
         let area = |id: &str| {
             let area = places.get(id).copied().unwrap_or_default().moved(MARGIN, MARGIN);
-            Area { x: area.x.round(), y: area.y.round(), ..area }
+            let centre = (area.x + area.width / 2.0).round();
+            Area { x: centre - area.width / 2.0, y: area.y.round(), ..area }
         };
         let node = |id: &String| PlacedNode {
             id: id.clone(),
@@ -278,6 +279,11 @@ impl Placer<'_> {
             edges,
         }
     }
+}
+
+/// A whole even number, so that the middle is a whole number, too, and straight edges are straight.
+fn even(width: f64) -> f64 {
+    (width / 2.0).ceil() * 2.0
 }
 
 /// Where an edge that leads back leaves and arrives.

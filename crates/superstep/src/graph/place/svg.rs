@@ -4,8 +4,6 @@ use std::fmt::{self, Write as _};
 
 use super::{Placed, PlacedEdge};
 use crate::engine::{END, START};
-use crate::graph::CompiledGraph;
-use crate::state::State;
 
 /// Readable on a white and on a dark page: the picture has its own colours for both.
 const STYLE: &str = "\
@@ -16,14 +14,6 @@ text{font:12.5px ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace;fill:#
 .g text{text-anchor:start;fill:#5a6478}.l text{font-size:11px;fill:#5a6478}#a path{fill:#7a8497}\
 @media(prefers-color-scheme:dark){.n rect{fill:#1a1e28;stroke:#8b94a5}.n.e rect{fill:#232936}text{fill:#e7eaf1}\
 .g text,.l text{fill:#a3adc0}}";
-
-impl<S: State, O> CompiledGraph<S, O> {
-    /// The graph as an SVG picture; subgraphs are unfolded.
-    #[doc(alias = "draw_mermaid_png")]
-    pub fn to_svg(&self) -> String {
-        super::Drawing::of(self.inner(), usize::MAX).placed().to_svg()
-    }
-}
 
 impl Placed {
     /// The drawing as an SVG picture that needs nothing else. It is readable on light and on dark pages.

@@ -16,15 +16,18 @@ use serde_json::Value as Json;
 use superstep_checkpoint::{AnyCheckpointer, AnyStore, CheckpointId};
 
 pub use request::Request;
+pub(crate) use request::update_and_goto;
 pub use run::{AnyEvent, AnyRun};
 pub use schemas::Schemas;
 pub use shared::{RunEvents, SharedRun};
 
+use super::due::{Due, DueOptions, DueRuns};
 use super::options::Target;
 use super::thread::{StateUpdate, Thread};
 use crate::engine::{CheckpointRef, RawSnapshot};
 use crate::error::RunError;
 use crate::graph::{CompiledGraph, Drawing};
+use crate::node::BoxFuture;
 use crate::state::{Schema, State, Writes};
 
 /// A placeholder for the unknown state type. The state of such a graph is never accessed.
@@ -146,6 +149,20 @@ impl AnyGraph {
         schemas::inside(self.graph.inner(), "", recurse)
     }
 
+    /// Runs the threads on which a question is due; see [`CompiledGraph::run_due`].
+    ///
+    /// # Errors
+    /// The graph has no checkpointer, or it failed.
+    pub async fn run_due(&self) -> Result<DueRuns<Json>, RunError> {
+        let due = Due::of(&self.graph, &DueOptions::default())?;
+        let graph = self.clone();
+        let run = move |thread: Arc<str>| -> BoxFuture<_> {
+            let request = Request { wake: true, modes: Vec::new(), ..Request::default() };
+            Box::pin(graph.thread(thread).run(request).outcome())
+        };
+        due.run(run).await
+    }
+
     /// The thread with this id.
     pub fn thread(&self, id: impl Into<Arc<str>>) -> AnyThread {
         AnyThread { thread: self.graph.thread(id) }
@@ -217,5 +234,21 @@ impl AnyThread {
         steps: impl IntoIterator<Item = Vec<StateUpdate>>,
     ) -> Result<CheckpointRef, RunError> {
         self.thread.bulk_update_state(steps).await
+    }
+
+    /// As [`update`](Self::update), with metadata for each checkpoint that is made, except for copies.
+    ///
+    /// # Errors
+    /// As for [`update`](Self::update).
+    pub async fn update_with(
+        &self,
+        steps: impl IntoIterator<Item = Vec<StateUpdate>>,
+        metadata: serde_json::Map<String, Json>,
+    ) -> Result<CheckpointRef, RunError> {
+        let mut update = self.thread.bulk_update_state(steps);
+        for (key, value) in metadata {
+            update = update.metadata(key, value);
+        }
+        update.await
     }
 }

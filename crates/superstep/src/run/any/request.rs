@@ -11,6 +11,7 @@ use crate::error::{Code, RunError};
 use crate::node::{Dispatch, Goto};
 use crate::run::input::{Input, InputKind};
 use crate::run::options::RunOptions;
+use crate::state::Writes;
 
 /// The request for a run of an [`AnyGraph`](super::AnyGraph), in JSON.
 #[derive(Clone, Debug)]
@@ -132,7 +133,7 @@ fn read_command(layout: &Layout, command: &Json) -> Result<CommandInput, RunErro
     };
     let given = |key: &str| command.get(key).filter(|value| !value.is_null());
     let update = match given("update") {
-        None => crate::state::Writes::new(),
+        None => Writes::new(),
         Some(update) => {
             let read = layout.schema.parse_map(update.clone().into());
             let (writes, problems) = read.map_err(|error| RunError::InvalidUpdate {
@@ -148,6 +149,19 @@ fn read_command(layout: &Layout, command: &Json) -> Result<CommandInput, RunErro
     let goto = given("goto").map(read_goto).transpose()?.unwrap_or_default();
     let resume = given("resume").map(read_resume).unwrap_or_default();
     Ok(CommandInput { resume, update, goto, to_parent: false })
+}
+
+/// What a command writes, and where it goes.
+pub(crate) fn update_and_goto(command: &Json) -> Result<(Writes, Vec<Goto>), RunError> {
+    let Json::Object(command) = command else {
+        return Err(malformed(format!(
+            "a command is an object with `update` or `goto`, not {command}"
+        )));
+    };
+    let given = |key: &str| command.get(key).filter(|value| !value.is_null());
+    let update = given("update").map(|update| Writes::data(update.clone().into()));
+    let goto = given("goto").map(read_goto).transpose()?.unwrap_or_default();
+    Ok((update.unwrap_or_default(), goto))
 }
 
 fn read_resume(answer: &Json) -> Resume {

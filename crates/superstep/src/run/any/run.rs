@@ -66,6 +66,16 @@ impl AnyRun {
         std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
     }
 
+    /// Takes all events, and returns the outcome.
+    pub(super) async fn outcome(mut self) -> Result<Outcome<Json>, RunError> {
+        while let Some(event) = self.next().await {
+            if let AnyEvent::Outcome(outcome) = event? {
+                return Ok(outcome);
+            }
+        }
+        Err(RunError::Invalid("the run ended without an end".to_owned()))
+    }
+
     /// Spawns the run on the current runtime. Any number of readers can follow it.
     pub fn spawn(self) -> SharedRun {
         SharedRun::new(self)

@@ -164,6 +164,11 @@ fn task_path(path: &str) -> Json {
 }
 
 impl RawSnapshot {
+    /// The snapshot as the payload of an event of [`Mode::Checkpoints`](crate::Mode::Checkpoints).
+    pub fn to_event_json(&self) -> Json {
+        checkpoint(self)
+    }
+
     /// The snapshot in LangGraph's `ThreadState` form. A thread that has not begun has no `checkpoint`.
     pub fn to_json(&self) -> Json {
         let begun = self.metadata.is_some();

@@ -1,5 +1,11 @@
 //! How a message is read: from an object of any class, and from the other forms that `add_messages` takes.
 
+// Stored data is untrusted.
+#![cfg_attr(
+    not(test),
+    warn(clippy::arithmetic_side_effects, clippy::disallowed_methods, clippy::indexing_slicing)
+)]
+
 use std::borrow::Cow;
 use std::fmt;
 

@@ -22,6 +22,9 @@ use load::{Load, Random};
 /// How many clients there are. Each does one thing after the other.
 const CLIENTS: u64 = 6;
 
+/// What is left on PostgreSQL is taken up when the lease of the process that was killed has ended.
+const LEASE: [&str; 2] = ["--lease", "2"];
+
 fn setting(name: &str, default: u64) -> u64 {
     match std::env::var(name) {
         Ok(text) => text.parse().unwrap_or_else(|_| panic!("{name} is `{text}`, not a number")),
@@ -46,7 +49,7 @@ fn nothing_acknowledged_is_lost_when_the_server_is_killed() {
         })
         .collect();
     let mut random = Random::new(seed);
-    let (mut in_midrun, mut server) = (0, served::Served::on(&db, &[]));
+    let (mut in_midrun, mut server) = (0, served::Served::on(&db, &LEASE));
     place.is_at(&server.url);
     for kill in 1..=kills {
         // The moment is after so many things that clients have seen: answers, and events of streams.
@@ -59,7 +62,7 @@ fn nothing_acknowledged_is_lost_when_the_server_is_killed() {
         in_midrun += u64::from(running > 0);
         place.is_gone();
         drop(server);
-        server = served::Served::on(&db, &[]);
+        server = served::Served::on(&db, &LEASE);
         place.is_at(&server.url);
         if kill % 20 == 0 {
             println!("{kill} kills, {} things seen, {running} runs were streamed", load.seen());

@@ -103,6 +103,8 @@ pub(crate) struct ListQuery {
     pub(crate) name: Option<String>,
     /// Columns that must have one of these values.
     pub(crate) equal: Vec<(&'static str, Vec<String>)>,
+    /// Only threads that live for a time.
+    pub(crate) expiring: bool,
     pub(crate) sort_by: &'static str,
     pub(crate) descending: bool,
     pub(crate) limit: usize,
@@ -116,6 +118,7 @@ impl Default for ListQuery {
             values: Map::new(),
             name: None,
             equal: Vec::new(),
+            expiring: false,
             sort_by: "created_at",
             descending: true,
             limit: 10,

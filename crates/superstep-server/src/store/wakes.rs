@@ -16,8 +16,8 @@ pub(crate) struct Wake {
 }
 
 impl Wake {
-    /// The run that wakes a thread. It does what is due, and nothing if nothing is.
-    pub(super) fn run(&self, thread: &str, id: String, now: Micros) -> Run {
+    /// The run that wakes a thread, made by this worker. It does what is due, and nothing if nothing is.
+    pub(super) fn run(&self, thread: &str, id: String, worker: &str, now: Micros) -> Run {
         let mut run = (*self.after).clone();
         run.run_id.clone_from(&id);
         run.thread_id = thread.to_owned();
@@ -37,6 +37,10 @@ impl Wake {
             multitask: super::Multitask::Reject,
             attempt: 0,
             begun: false,
+            worker: None,
+            epoch: 0,
+            admitted_by: Some(worker.to_owned()),
+            followed: false,
             cancel: None,
             stateless: None,
             result: None,

@@ -4,6 +4,7 @@ use std::pin::pin;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use axum::http::StatusCode;
 use superstep::RunError;
 use superstep::checkpoint::{Keep, Prune};
 use tokio::sync::Notify;
@@ -35,15 +36,17 @@ pub(crate) async fn run(app: Weak<App>, wake: Arc<Notify>) {
     }
 }
 
-/// Does what is due at this time. Returns whether there are threads that will expire.
+/// Does what is due at this time. Returns whether there are, or may be soon, threads that will expire.
 pub(crate) async fn expire(app: &App, now: Micros) -> ApiResult<bool> {
-    let (mut due, mut some) = (Vec::new(), false);
-    let mut query = ListQuery { limit: PAGE, descending: false, ..ListQuery::default() };
+    // Other processes do not say when they make one.
+    let (mut due, mut some) = (Vec::new(), app.store.has_others());
+    let oldest_first = ListQuery { limit: PAGE, descending: false, ..ListQuery::default() };
+    let mut query = ListQuery { expiring: true, ..oldest_first };
     loop {
         let page = app.store.threads(query.clone()).await?;
         query.offset += page.rows.len();
         for thread in page.rows {
-            some |= thread.ttl.is_some();
+            some = true;
             due.extend(is_due(&thread, now).then_some(thread));
         }
         if !page.more {
@@ -67,7 +70,11 @@ fn is_due(thread: &Thread, now: Micros) -> bool {
 async fn end(app: &App, thread: Thread) -> ApiResult<()> {
     let id = thread.thread_id;
     if thread.ttl.is_some_and(|ttl| ttl.on_expiry == OnExpiry::Delete) {
-        return remove(app, &id).await;
+        return match remove(app, &id).await {
+            // Somebody else was quicker.
+            Err(error) if error.status == StatusCode::NOT_FOUND => Ok(()),
+            removed => removed,
+        };
     }
     let prune = Prune { threads: Some(vec![id.clone()]), keep: Keep::Latest };
     app.checkpointer.prune(prune).await.map_err(RunError::from)?;

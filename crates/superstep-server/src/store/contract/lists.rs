@@ -3,7 +3,7 @@
 use serde_json::{Map, json};
 
 use super::{Place, object};
-use crate::store::{Assistant, ListQuery, Thread};
+use crate::store::{Assistant, ListQuery, OnExpiry, Thread, Ttl};
 use crate::time::Micros;
 
 pub(super) async fn lists_filter_by_what_is_contained_and_have_pages<P: Place>() {
@@ -103,4 +103,41 @@ pub(super) async fn assistants_have_versions<P: Place>() {
     assert!(store.delete_assistant("a").await.expect("an answer"));
     assert!(!store.delete_assistant("a").await.expect("an answer"));
     assert!(store.versions("a").await.expect("an answer").is_empty());
+}
+
+pub(super) async fn an_assistant_is_found_by_a_part_of_its_name<P: Place>() {
+    let place = P::new().await;
+    let store = &*place.open().await;
+    for (id, name) in [("a", "Übersetzer"), ("b", "100% sure_ly"), ("c", "other")] {
+        let named = Assistant { name: name.to_owned(), ..assistant(id) };
+        store.create_assistant(named).await.expect("an answer").expect("it is new");
+    }
+    for (part, expected) in [("über", "a"), ("% SURE_", "b"), ("_", "b"), ("x", ""), ("r", "abc")]
+    {
+        let name = Some(part.to_owned());
+        let query = ListQuery { name, descending: false, ..ListQuery::default() };
+        assert_eq!(
+            store.count_assistants(query.clone()).await.expect("an answer"),
+            expected.len() as u64
+        );
+        let page = store.assistants(query).await.expect("an answer");
+        let ids: String = page.rows.into_iter().map(|found| found.assistant_id).collect();
+        assert_eq!(ids, expected, "{part}");
+    }
+}
+
+pub(super) async fn threads_that_expire_are_found<P: Place>() {
+    let place = P::new().await;
+    let store = &*place.open().await;
+    let ttl = Ttl { minutes: 5.0, on_expiry: OnExpiry::Delete, done_at: None };
+    for (id, ttl) in [("kept", None), ("short", Some(ttl)), ("changed", None)] {
+        let thread = Thread { ttl, ..Thread::new(id.to_owned(), Map::new(), Micros(1)) };
+        store.create_thread(thread).await.expect("an answer").expect("it is new");
+    }
+    let change = Box::new(move |thread: &mut Thread| thread.ttl = Some(ttl));
+    store.update_thread("changed", change).await.expect("an answer");
+    let query = ListQuery { expiring: true, descending: false, ..ListQuery::default() };
+    let page = store.threads(query).await.expect("an answer");
+    let ids: Vec<_> = page.rows.into_iter().map(|thread| thread.thread_id).collect();
+    assert_eq!(ids, ["short", "changed"]);
 }

@@ -52,8 +52,10 @@ macro_rules! places {
                     a_superseded_worker_can_neither_write_nor_end_its_run,
                     of_many_workers_one_gets_each_run;
                 lists: lists_filter_by_what_is_contained_and_have_pages,
+                    threads_that_expire_are_found,
                     any_text_can_be_kept,
-                    assistants_have_versions;
+                    assistants_have_versions,
+                    an_assistant_is_found_by_a_part_of_its_name;
                 keyed: something_is_made_once_for_each_key,
                     of_many_requests_with_a_key_one_is_carried_out,
                     several_runs_are_admitted_together_or_not_at_all,

@@ -20,6 +20,9 @@ fn select(what: &str, table: &str, query: &ListQuery) -> Sql {
     for ((column, _), nth) in query.equal.iter().zip(2_usize..) {
         text.push_str(&format!(" AND {column} = ANY(${nth})"));
     }
+    if query.expiring {
+        text.push_str(" AND expires");
+    }
     let metadata = (!query.metadata.is_empty()).then(|| searchable(&query.metadata)).flatten();
     let mut sql = Sql::new(text).maybe_text(metadata);
     for (_, allowed) in &query.equal {

@@ -86,10 +86,10 @@ pub(super) fn put_version(assistant: &Assistant) -> Result<Sql> {
 
 pub(super) fn put_thread(thread: &Thread) -> Result<Sql> {
     let sql = "INSERT INTO server_threads
-            (thread_id, status, created_at, updated_at, state_updated_at, metadata, body, wake_at)
-        VALUES ($1, $2, $3, $4, $5, $6::text::jsonb, $7, $8)
+            (thread_id, status, created_at, updated_at, state_updated_at, metadata, body, wake_at, expires)
+        VALUES ($1, $2, $3, $4, $5, $6::text::jsonb, $7, $8, $9::text::boolean)
         ON CONFLICT (thread_id) DO UPDATE SET status = $2, updated_at = $4, state_updated_at = $5,
-            metadata = $6::text::jsonb, body = $7, wake_at = $8";
+            metadata = $6::text::jsonb, body = $7, wake_at = $8, expires = $9::text::boolean";
     Ok(Sql::new(sql)
         .text(&thread.thread_id)
         .text(thread.status.as_str())
@@ -98,7 +98,8 @@ pub(super) fn put_thread(thread: &Thread) -> Result<Sql> {
         .int(thread.state_updated_at.0)
         .maybe_text(searchable(&thread.metadata))
         .text(to_body(thread)?)
-        .maybe_int(thread.wake.as_ref().map(|wake| wake.due.0)))
+        .maybe_int(thread.wake.as_ref().map(|wake| wake.due.0))
+        .text(thread.ttl.is_some().to_string()))
 }
 
 pub(super) fn put_run(run: &Run) -> Result<Sql> {

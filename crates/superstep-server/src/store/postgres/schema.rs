@@ -95,4 +95,6 @@ CREATE UNIQUE INDEX IF NOT EXISTS server_api_keys_name ON server_api_keys (name)
 ", "
 ALTER TABLE server_threads ADD COLUMN IF NOT EXISTS wake_at bigint;
 CREATE INDEX IF NOT EXISTS server_threads_wake ON server_threads (wake_at) WHERE wake_at IS NOT NULL;
+ALTER TABLE server_threads ADD COLUMN IF NOT EXISTS expires boolean NOT NULL DEFAULT false;
+CREATE INDEX IF NOT EXISTS server_threads_expire ON server_threads (created_at, n) WHERE expires;
 "];

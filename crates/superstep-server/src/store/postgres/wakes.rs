@@ -45,7 +45,8 @@ impl PostgresStore {
         let rule = |rows, also: &[Vec<Row>]| {
             let pending = also.first().and_then(|rows| rows.first());
             let room = (pending.map_or(Ok(0), |row| number(row, 0))?, pending_max);
-            let (woken, changes) = rules::wake(rows, seen, run.to_owned(), room, Micros::now());
+            let run = (run.to_owned(), &*self.worker);
+            let (woken, changes) = rules::wake(rows, seen, run, room, Micros::now());
             Ok((woken, changes, Vec::new()))
         };
         let also = vec![count_up_to(pending_max)];

@@ -8,7 +8,7 @@ use crate::time::Micros;
 pub(in crate::store) fn wake(
     mut rows: ThreadRows,
     seen: &DueThread,
-    run: String,
+    (run, worker): (String, &str),
     (pending, pending_max): (u64, usize),
     now: Micros,
 ) -> (Woken, Changes) {
@@ -21,7 +21,7 @@ pub(in crate::store) fn wake(
         return (Woken::Elsewhere, Changes::default());
     };
     let admission = Admission {
-        run: wake.run(&thread.thread_id, run, now),
+        run: wake.run(&thread.thread_id, run, worker, now),
         new_thread: None,
         thread_metadata: Map::new(),
         thread_config: thread.config.clone(),
@@ -59,8 +59,12 @@ mod tests {
             (rows(&[]), 7, (0, 1), ""),
             (asleep(&[]), 7, (1, 1), ""),
         ] {
-            let (_, changes) = wake(rows, &seen(due), "new".to_owned(), room, NOW);
+            let (_, changes) = wake(rows, &seen(due), ("new".to_owned(), "w"), room, NOW);
             assert_eq!(shown(&changes), expected, "due {due}, room {room:?}");
+            let admitted = changes.put_runs.iter().all(|run| {
+                run.epoch == 0 && !run.followed && run.admitted_by.as_deref() == Some("w")
+            });
+            assert!(admitted, "it is a run of its own");
             let thread = changes.put_thread.iter().all(|thread| thread.wake.is_none());
             assert!(thread, "it is not due any more");
         }

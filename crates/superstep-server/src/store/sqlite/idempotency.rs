@@ -43,6 +43,7 @@ pub(super) fn put_result(connection: &Connection, key: &str, result: &Json) -> R
     Ok(())
 }
 
+/// All of them or none.
 fn admit_all(connection: &Connection, admissions: Vec<Admission>) -> Result<Vec<Admitted>> {
     if let [first, _, ..] = &*admissions {
         let (pending, _) = runs::load(connection)?;
@@ -50,7 +51,18 @@ fn admit_all(connection: &Connection, admissions: Vec<Admission>) -> Result<Vec<
             return Ok(vec![Admitted::Full]);
         }
     }
-    admissions.into_iter().map(|admission| runs::admit(connection, admission)).collect()
+    connection.execute_batch("SAVEPOINT admissions")?;
+    let mut all = Vec::new();
+    for admission in admissions {
+        let admitted = runs::admit(connection, admission)?;
+        if !matches!(admitted, Admitted::Stored { .. }) {
+            connection.execute_batch("ROLLBACK TO admissions; RELEASE admissions")?;
+            return Ok(vec![admitted]);
+        }
+        all.push(admitted);
+    }
+    connection.execute_batch("RELEASE admissions")?;
+    Ok(all)
 }
 
 fn make(connection: &Connection, what: Create) -> Result<Made> {

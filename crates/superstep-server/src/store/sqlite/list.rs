@@ -17,6 +17,9 @@ fn condition(query: &ListQuery) -> (String, Vec<Sql>) {
         sql.push_str(&format!(" AND {column} IN ({marks})"));
         values.extend(allowed.iter().map(|value| Sql::Text(value.clone())));
     }
+    if query.expiring {
+        sql.push_str(" AND json_extract(body, '$.ttl') IS NOT NULL");
+    }
     for (key, value) in &query.metadata {
         let Json::String(text) = value else { continue };
         // SQLite's texts end with NUL, and its paths have no way to quote these.

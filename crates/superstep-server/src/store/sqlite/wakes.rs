@@ -37,7 +37,7 @@ fn due(
 fn fire(
     connection: &Connection,
     seen: &DueThread,
-    run: String,
+    run: (String, &str),
     pending_max: usize,
 ) -> Result<Woken> {
     let (pending, _) = runs::load(connection)?;
@@ -58,7 +58,8 @@ impl Wakes for SqliteStore {
     }
 
     fn fire_wake(&self, seen: DueThread, run: String, pending_max: usize) -> Answer<'_, Woken> {
-        self.call(move |connection| fire(connection, &seen, run, pending_max))
+        let process = self.process.clone();
+        self.call(move |connection| fire(connection, &seen, (run, &process.name), pending_max))
     }
 }
 

@@ -65,17 +65,22 @@ pub(super) fn answer(
     };
     match given {
         Given::ById(by_id) => {
-            let mut records = Vec::new();
+            let (mut records, mut late) = (Vec::new(), None);
             for (id, answer) in by_id {
+                if is_taken(id) {
+                    return Err(Some(id.clone()));
+                }
                 match open(thread).find(|(known, _)| known == id) {
-                    Some((_, question)) if !is_taken(id) => {
-                        records.push(record(id, question, answer));
-                    }
-                    None if !is_answered(id) && !is_taken(id) => {}
-                    _ => return Err(Some(id.clone())),
+                    Some((_, question)) => records.push(record(id, question, answer)),
+                    None if is_answered(id) => late = Some(id.clone()),
+                    None => {}
                 }
             }
-            Ok(records)
+            match late {
+                // A client that gives its answers once more with the next one: only that one counts.
+                Some(late) if records.is_empty() => Err(Some(late)),
+                _ => Ok(records),
+            }
         }
         Given::One(answer) => {
             let mut asked = open(thread).filter(|(id, _)| !is_taken(id));
@@ -153,6 +158,7 @@ mod tests {
             (&[], &[A], None, json!({ A: true }), Err(Some(A))),
             (&[], &[A], None, json!(true), Ok(vec![])),
             (&[B], &[A], None, json!({ A: true }), Err(Some(A))),
+            (&[B], &[A], None, both.clone(), Ok(vec![B])),
             (&[A], &[A], None, json!({ A: true }), Ok(vec![A])),
             // Nobody asked.
             (&[], &[], None, json!(true), Ok(vec![])),

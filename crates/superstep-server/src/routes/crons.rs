@@ -7,7 +7,7 @@ use super::assistants::{Order, column};
 use super::operation::{Action, Operation, Resource, delete, get, patch, post};
 use super::{Answer, State, json, no_content, page};
 use crate::access::Caller;
-use crate::crons::{Schedule, name_in, next_date, parse_time, request};
+use crate::crons::{Schedule, name_in, next_date, parse_time, request, shown_date};
 use crate::error::{ApiError, ApiResult};
 use crate::store::{Asked, Assistant, Create, Cron, ListQuery, Made, OnCompletion, Page};
 use crate::tenant::id_of;
@@ -174,7 +174,11 @@ async fn make(
         Err(kept) => kept.row()?,
     };
     state.cron_wake.notify_one();
-    Ok(json(cron_json(&cron)))
+    Ok(json(shown(&cron)))
+}
+
+fn shown(cron: &Cron) -> Json {
+    cron_json(cron, shown_date(cron))
 }
 
 pub(super) async fn create(
@@ -253,7 +257,7 @@ pub(super) async fn search(state: State, caller: Caller, Body(body): Body<Search
         Some(query) => state.store.crons(query).await?,
         None => Page::empty(),
     };
-    page(&found, offset, |cron| select(cron_json(cron), body.select.as_deref()))
+    page(&found, offset, |cron| select(shown(cron), body.select.as_deref()))
 }
 
 pub(super) async fn count(state: State, caller: Caller, Body(body): Body<Search>) -> Answer {
@@ -274,7 +278,7 @@ async fn known(state: &State, caller: &Caller, key: &str) -> ApiResult<Cron> {
 
 pub(super) async fn find(state: State, caller: Caller, Path(id): Path<String>) -> Answer {
     let id = caller.key("cron", &id)?;
-    Ok(json(cron_json(&known(&state, &caller, &id).await?)))
+    Ok(json(shown(&known(&state, &caller, &id).await?)))
 }
 
 pub(super) async fn update(
@@ -305,7 +309,7 @@ pub(super) async fn update(
         return Err(ApiError::conflict("the cron was changed by another request; try again"));
     }
     state.cron_wake.notify_one();
-    Ok(json(cron_json(&changed)))
+    Ok(json(shown(&changed)))
 }
 
 pub(super) async fn remove(state: State, caller: Caller, Path(id): Path<String>) -> Answer {

@@ -291,7 +291,8 @@ pub(crate) fn question_json(thread: &store::Thread, task: &str, asked: &Json) ->
     })
 }
 
-pub(crate) fn cron_json(cron: &store::Cron) -> Json {
+/// A cron with the date at which it is due next.
+pub(crate) fn cron_json(cron: &store::Cron, due: Option<Micros>) -> Json {
     written(CronObject {
         cron_id: Id(id_of(&cron.cron_id)),
         assistant_id: Id(id_of(&cron.assistant_id)),
@@ -299,7 +300,7 @@ pub(crate) fn cron_json(cron: &store::Cron) -> Json {
         schedule: &cron.schedule,
         timezone: cron.timezone.as_deref(),
         end_time: cron.end_time.map(Time),
-        next_run_date: crate::crons::shown_date(cron).map(Time),
+        next_run_date: due.map(Time),
         enabled: cron.enabled,
         on_run_completed: cron.thread_id.is_none().then_some(cron.on_run_completed),
         metadata: &cron.metadata,

@@ -29,6 +29,7 @@ async fn ask(task: Task) -> FormUpdate {
 #[tokio::test]
 async fn in_the_inbox_and_on_a_thread() {
     let dir = Dir::new();
+    std::fs::create_dir_all(dir.demo()).expect("a directory");
     let db = dir.demo_db();
     let graph = StateGraph::<Form>::new()
         .add_node("nap", nap)

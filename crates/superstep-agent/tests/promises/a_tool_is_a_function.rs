@@ -1,6 +1,8 @@
 //! Shows that a function with `#[tool]` is a tool: its signature and documentation are what the model is told, arguments that do not fit are answered
 //! to the model, each call has a key of its own, and what the agent provides is not asked of the model.
 
+use std::collections::BTreeSet;
+
 use superstep::Ctx;
 use superstep::prelude::*;
 use superstep::state::{ToolCall, ToolStatus};
@@ -37,8 +39,9 @@ fn the_model_is_told_the_signature_and_the_documentation() {
     let spec = tool.spec();
     assert_eq!(spec.name, "find");
     assert_eq!(spec.description, "Finds papers.\n\nOnly those of the archive.");
-    let names: Vec<_> = spec.schema["properties"].as_object().expect("fields").keys().collect();
-    assert_eq!(names, ["limit", "topic"]);
+    let names: BTreeSet<_> =
+        spec.schema["properties"].as_object().expect("fields").keys().map(String::as_str).collect();
+    assert_eq!(names, BTreeSet::from(["limit", "topic"]));
     assert_eq!(spec.schema["required"], serde_json::json!(["topic"]));
     assert_eq!(spec.schema["properties"]["topic"]["description"], "What they are about.");
 }

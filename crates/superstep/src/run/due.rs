@@ -34,7 +34,7 @@ impl<S: State, O: Send + 'static> CompiledGraph<S, O> {
     /// ```
     /// use std::time::Duration;
     /// # use superstep::prelude::*;
-    /// # #[derive(State, Clone, Default)]
+    /// # #[derive(State, Clone, Debug, Default)]
     /// # struct Letter { sent: bool }
     /// # async fn serve(app: superstep::CompiledGraph<Letter>) -> Result<(), RunError> {
     /// loop {

@@ -1,6 +1,6 @@
 // Open questions, and answering them.
 
-import { client, own, status } from "./client.ts";
+import { client, own, reason, status } from "./client.ts";
 import type { Json, Schema } from "./types.ts";
 
 export type Question = {
@@ -164,7 +164,8 @@ export async function answer(thread: string, question: string, value: Json): Pro
     const patience = new Promise<Answered>((resolve) => setTimeout(() => resolve({ was: "taken", run }), PATIENCE));
     return await Promise.race([verdict(), patience]);
   } catch (error) {
-    if ((error as { status?: number }).status !== 409) throw error;
+    if (status(error) === 422) return { was: "refused", why: reason(error) };
+    if (status(error) !== 409) throw error;
     return (await asked(thread)).some((one) => one.id === question) ? { was: "busy" } : { was: "late" };
   }
 }
